@@ -1,0 +1,34 @@
+# Every recipe line also works by hand, from this folder.
+
+# scripts/libtorch has made links of the torch that this asks for; torch-sys itself would link its torch_cuda too.
+CARGO = env -u LIBTORCH_USE_PYTORCH cargo
+
+.PHONY: help setup demo demo-seeds test lint
+
+help: ## what there is
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
+
+setup: ## fetch libtorch, the demo's model and its prompts, once
+	scripts/need cargo g++ make python3 pip venv
+	scripts/libtorch
+	scripts/demo-data
+
+demo: setup ## train a drafter on a real model and show where the time went
+	$(CARGO) build --release
+	scripts/demo
+
+demo-seeds: setup ## the demo over three seeds and 40 prompts
+	$(CARGO) build --release
+	scripts/demo --seeds
+
+test: setup ## all tests: with libtorch, then the read side without it
+	$(CARGO) test --workspace
+	$(CARGO) test --no-default-features -p dflash -p dflash-profiler -p dflash-timeline -p dflash-sys -p dflash-reports -p dflash-tui
+
+lint: ## formatting, clippy, documentation, shell scripts
+	scripts/need cargo g++ python3 pip
+	scripts/libtorch
+	cargo fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+	scripts/lint-shell

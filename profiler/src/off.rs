@@ -1,0 +1,157 @@
+//! The whole interface without the feature `spans`: everything compiles, nothing is left of it.
+
+use std::marker::PhantomData;
+
+use dflash_timeline::record::{Kind, Severity, Totals};
+
+use crate::{Level, Options, Result, Stat};
+
+/// Keeps a guard on its thread, as with the feature.
+type NotSend = PhantomData<*const ()>;
+
+/// Records nothing: the feature `spans` is off.
+#[derive(Clone, Debug, Default)]
+pub struct Profiler;
+
+impl Profiler {
+    /// Starts nothing, and cannot fail.
+    pub fn start(_options: Options) -> Result<Self> {
+        Ok(Self)
+    }
+
+    /// A profiler that records nothing.
+    #[must_use]
+    pub fn disabled() -> Self {
+        Self
+    }
+
+    /// A lane that records nothing.
+    #[must_use]
+    pub fn lane(&self, _name: &str, _device: &str) -> Lane {
+        Lane
+    }
+
+    /// A counter that records nothing.
+    #[must_use]
+    pub fn counter(&self, _name: &str, _unit: &str) -> Counter {
+        Counter
+    }
+
+    /// Does nothing.
+    pub fn mark(&self, _severity: Severity, _text: &str) {}
+
+    /// `None`: nothing can fail.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        None
+    }
+
+    /// Totals of nothing.
+    pub fn finish(&self) -> Totals {
+        Totals::default()
+    }
+}
+
+/// A lane that records nothing.
+#[derive(Debug)]
+pub struct Lane;
+
+impl Lane {
+    /// Does nothing.
+    pub fn enter(self) -> LaneGuard {
+        LaneGuard(PhantomData)
+    }
+}
+
+/// Does nothing when dropped.
+#[derive(Debug)]
+#[must_use = "the thread leaves its lane when the guard is dropped"]
+pub struct LaneGuard(NotSend);
+
+/// A counter that records nothing.
+#[derive(Clone, Debug)]
+pub struct Counter;
+
+impl Counter {
+    /// Does nothing.
+    #[inline(always)]
+    pub fn record(&self, _value: f64) {}
+}
+
+/// Does nothing when dropped.
+#[derive(Debug)]
+#[must_use = "a span ends when its guard is dropped"]
+pub struct SpanGuard(NotSend);
+
+impl SpanGuard {
+    /// What [`span!`](crate::span) gives.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub const fn nothing() -> Self {
+        Self(PhantomData)
+    }
+}
+
+/// Does nothing when dropped.
+#[derive(Debug)]
+#[must_use = "an iteration ends when its guard is dropped"]
+pub struct IterationGuard(NotSend);
+
+impl IterationGuard {
+    /// Does nothing.
+    #[inline(always)]
+    pub fn tokens(&self, _tokens: u64) {}
+
+    /// Does nothing.
+    #[inline(always)]
+    pub fn kind(&self, _kind: Kind) {}
+
+    /// Does nothing.
+    #[inline(always)]
+    pub fn cancel(self) {}
+}
+
+/// A guard that records nothing.
+#[inline(always)]
+pub fn begin_iteration(_kind: Kind) -> IterationGuard {
+    IterationGuard(PhantomData)
+}
+
+/// Does nothing.
+#[inline(always)]
+pub fn flow_put(_id: u64) {}
+
+/// Does nothing.
+#[inline(always)]
+pub fn flow_take(_id: u64) {}
+
+/// Does nothing.
+#[inline(always)]
+pub fn set_level(_level: Level) {}
+
+/// Always [`Level::Off`].
+#[inline(always)]
+#[must_use]
+pub fn level() -> Level {
+    Level::Off
+}
+
+/// Nothing was recorded, so there is nothing to take.
+#[inline(always)]
+#[must_use]
+pub fn take_stats() -> Vec<Stat> {
+    Vec::new()
+}
+
+/// Times what follows, up to the end of the guard's scope; compiled out, since the feature `spans` is off.
+#[macro_export]
+macro_rules! span {
+    ($name:literal) => {
+        $crate::SpanGuard::nothing()
+    };
+    ($name:literal, index = $index:expr) => {{
+        // Never called: it only keeps what the index is made of from being "unused".
+        let _ = || $index;
+        $crate::SpanGuard::nothing()
+    }};
+}

@@ -1,0 +1,61 @@
+//! SIGINT and SIGTERM as a flag: the first asks the run to stop, the second ends it at once.
+
+use std::io;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// The signal that asked this process to stop; 0: none did. A byte, so that the handler only needs one store.
+static STOP: AtomicU8 = AtomicU8::new(0);
+
+/// Whether somebody asked this process to stop.
+#[derive(Clone, Copy, Debug)]
+pub struct StopFlag(&'static AtomicU8);
+
+impl StopFlag {
+    /// The signal that asked: SIGINT (2) or SIGTERM (15).
+    #[must_use]
+    pub fn signal(self) -> Option<u8> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
+    }
+
+    /// Whether to stop.
+    #[must_use]
+    pub fn is_set(self) -> bool {
+        self.signal().is_some()
+    }
+
+    /// The exit code that says so: 130 after SIGINT, 143 after SIGTERM.
+    #[must_use]
+    pub fn exit_code(self) -> Option<u8> {
+        self.signal().map(|signal| 128 + signal)
+    }
+}
+
+/// Makes SIGINT and SIGTERM set a flag. A second signal ends the process with 130 or 143, whatever it does.
+pub fn install_stop_flag() -> io::Result<StopFlag> {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        install(signal)?;
+    }
+    Ok(StopFlag(&STOP))
+}
+
+fn install(signal: libc::c_int) -> io::Result<()> {
+    let handler: extern "C" fn(libc::c_int) = on_signal;
+    // SAFETY: sigaction is a plain C struct, for which zeroes (no flags, empty mask) are valid.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = handler as *const () as libc::sighandler_t;
+    // Interrupted system calls go on: the run stops between two iterations, not in the middle of a write.
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: `action` is a valid sigaction whose handler is an `extern "C"` function of the right type that only does
+    // what a signal handler may: an atomic exchange and `_exit`. The old action is not asked for.
+    match unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+extern "C" fn on_signal(signal: libc::c_int) {
+    if STOP.swap(signal as u8, Ordering::Relaxed) != 0 {
+        // SAFETY: _exit may be called in a signal handler; it runs nothing of this process any more.
+        unsafe { libc::_exit(128 + signal) }
+    }
+}

@@ -1,0 +1,61 @@
+//! The two signals of a stop, in processes of their own.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Set in the child: it is this very test binary.
+const CHILD: &str = "DFLASH_SYS_STOP_CHILD";
+
+fn child(ignores_the_flag: bool) -> Child {
+    let me = std::env::current_exe().unwrap();
+    let mode = if ignores_the_flag { "ignore" } else { "obey" };
+    let mut command = Command::new(me);
+    command.args(["--exact", "child_of_the_others", "--nocapture"]).env(CHILD, mode).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("ready")), "the child never got ready");
+    child
+}
+
+fn signal(child: &Child, name: &str) {
+    assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn child_of_the_others() {
+    let Ok(mode) = std::env::var(CHILD) else { return };
+    let flag = dflash_sys::install_stop_flag().unwrap();
+    // Written past the test harness, which would keep it back.
+    writeln!(std::io::stdout().lock(), "ready").unwrap();
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(2));
+        if mode == "obey"
+            && let Some(code) = flag.exit_code()
+        {
+            std::process::exit(code.into());
+        }
+    }
+}
+
+#[test]
+fn the_first_signal_is_a_request() {
+    for (name, code) in [("-INT", 130), ("-TERM", 143)] {
+        let mut child = child(false);
+        signal(&child, name);
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+    }
+}
+
+#[test]
+fn the_second_signal_ends_the_process() {
+    let mut child = child(true);
+    signal(&child, "-INT");
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(child.try_wait().unwrap(), None, "it goes on after the first");
+    signal(&child, "-TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+}

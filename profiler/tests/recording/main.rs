@@ -1,0 +1,10 @@
+//! What a program records is what is read back.
+
+#![cfg(feature = "spans")]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+mod accounts;
+mod clocks;
+mod live;
+mod structure;
+mod support;

@@ -1,0 +1,70 @@
+//! A run's timeline in memory: what every reader works on.
+
+use crate::record::{Anchor, Counter, Flow, Iteration, Lane, LaneId, Mark, NameId, OpenSpan, Sample, Span, Totals};
+
+/// Everything that was read of a run, of all ranks and segments.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Timeline {
+    /// Names of spans, by [`NameId`].
+    pub names: Vec<String>,
+    /// Lanes, by [`LaneId`].
+    pub lanes: Vec<Lane>,
+    /// Counters, by [`CounterId`](crate::record::CounterId).
+    pub counters: Vec<Counter>,
+    /// Spans, sorted by lane, begin, depth.
+    pub spans: Vec<Span>,
+    /// Iterations, sorted by lane, begin.
+    pub iterations: Vec<Iteration>,
+    /// Counter samples, sorted by time.
+    pub samples: Vec<Sample>,
+    /// Hand-offs, sorted by time.
+    pub flows: Vec<Flow>,
+    /// Marks, sorted by time.
+    pub marks: Vec<Mark>,
+    /// Clock anchors, sorted by time.
+    pub anchors: Vec<Anchor>,
+    /// Spans that were open when the last block was written.
+    pub open: Vec<OpenSpan>,
+    /// Totals of the END block; of a live or torn file, those of the last block.
+    pub totals: Totals,
+    /// Whether the stream is whole.
+    pub health: Health,
+}
+
+/// Whether a stream is whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// Every rank's stream ends with an END block.
+    pub ended: bool,
+    /// Blocks that were skipped because they were damaged.
+    pub bad_blocks: u64,
+    /// Bytes that were skipped.
+    pub skipped_bytes: u64,
+    /// One line per damage, with file and offset.
+    pub problems: Vec<String>,
+}
+
+impl Timeline {
+    /// The text of a name.
+    #[must_use]
+    pub fn name(&self, id: NameId) -> &str {
+        self.names.get(id.0 as usize).map_or("?", String::as_str)
+    }
+
+    /// A lane; unknown ids (of a damaged file) give `None`.
+    #[must_use]
+    pub fn lane(&self, id: LaneId) -> Option<&Lane> {
+        self.lanes.get(id.0 as usize)
+    }
+
+    /// First begin and last end of everything on a lane, monotonic nanoseconds; `None` if nothing was recorded.
+    #[must_use]
+    pub fn extent(&self) -> Option<(i64, i64)> {
+        let spans = self.spans.iter().map(|s| (s.begin_ns, s.duration_ns));
+        let iterations = self.iterations.iter().map(|i| (i.begin_ns, i.duration_ns));
+        spans.chain(iterations).fold(None, |extent, (begin, duration)| {
+            let end = begin.saturating_add_unsigned(duration);
+            Some(extent.map_or((begin, end), |(first, last): (i64, i64)| (first.min(begin), last.max(end))))
+        })
+    }
+}

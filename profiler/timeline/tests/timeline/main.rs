@@ -1,0 +1,11 @@
+//! Files as they are, and as crashes, disks and people leave them.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+mod csv;
+mod damage;
+mod golden;
+mod roundtrip;
+mod run_dir;
+mod support;
+mod tail;

@@ -1,0 +1,184 @@
+//! Whatever is written is read, in any order and with any numbers.
+
+use dflash_timeline::record::{
+    Anchor, Counter, CounterId, DeviceTime, Flow, FlowEnd, Iteration, Kind, Lane, LaneId, Mark, NameId, OpenSpan,
+    Sample, Severity, Span, Totals,
+};
+use dflash_timeline::{SegmentWriter, Timeline, read};
+use proptest::prelude::*;
+
+use crate::support::{Run, SEGMENT};
+
+#[derive(Clone, Debug)]
+enum Record {
+    Span(Span),
+    Iteration(Iteration),
+    Sample(Sample),
+    Flow(Flow),
+    Mark(Mark),
+    Anchor(Anchor),
+    Flush,
+}
+
+/// Ids of texts: as many as are written below.
+const IDS: u32 = 5;
+
+fn span() -> impl Strategy<Value = Span> {
+    let device = (any::<i64>(), any::<u64>()).prop_map(|(begin_ns, duration_ns)| DeviceTime { begin_ns, duration_ns });
+    let place = (0..IDS, 0..IDS, proptest::option::of(0..u64::MAX - 1), any::<Option<u64>>(), any::<u8>());
+    (place, any::<i64>(), any::<u64>(), proptest::option::of(device)).prop_map(
+        |(place, begin_ns, duration_ns, device)| {
+            let (name, lane, iteration, index, depth) = place;
+            Span { name: NameId(name), lane: LaneId(lane), iteration, index, depth, begin_ns, duration_ns, device }
+        },
+    )
+}
+
+fn iteration() -> impl Strategy<Value = Iteration> {
+    let kinds = [Kind::Train, Kind::Warmup, Kind::Checkpoint, Kind::Eval, Kind::Bare];
+    let numbers = (any::<u64>(), any::<i64>(), any::<u64>(), any::<Option<u64>>(), any::<Option<u64>>());
+    (0..IDS, 0..kinds.len(), numbers).prop_map(move |(lane, kind, (number, begin_ns, duration_ns, cpu_ns, tokens))| {
+        Iteration { lane: LaneId(lane), number, kind: kinds[kind], begin_ns, duration_ns, cpu_ns, tokens }
+    })
+}
+
+fn record() -> impl Strategy<Value = Record> {
+    let value =
+        prop_oneof![any::<f64>(), any::<i32>().prop_map(f64::from), Just(-0.0), Just(9e15), Just(f64::INFINITY)];
+    let sample = (0..IDS, any::<i64>(), value).prop_map(|(counter, time_ns, value)| Sample {
+        counter: CounterId(counter),
+        time_ns,
+        value,
+    });
+    let flow = (any::<u64>(), any::<bool>(), 0..IDS, any::<i64>()).prop_map(|(id, put, lane, time_ns)| Flow {
+        id,
+        end: if put { FlowEnd::Put } else { FlowEnd::Take },
+        lane: LaneId(lane),
+        time_ns,
+    });
+    let mark = (any::<i64>(), any::<bool>(), any::<String>()).prop_map(|(time_ns, info, text)| Mark {
+        time_ns,
+        severity: if info { Severity::Info } else { Severity::Warning },
+        text,
+    });
+    let anchor = (any::<i64>(), any::<i64>())
+        .prop_map(|(monotonic_ns, realtime_ns)| Record::Anchor(Anchor { monotonic_ns, realtime_ns }));
+    prop_oneof![
+        8 => span().prop_map(Record::Span),
+        3 => iteration().prop_map(Record::Iteration),
+        2 => sample.prop_map(Record::Sample),
+        1 => flow.prop_map(Record::Flow),
+        1 => mark.prop_map(Record::Mark),
+        1 => anchor,
+        1 => Just(Record::Flush),
+    ]
+}
+
+/// Writes everything; the expected timeline uses the writer's own ids.
+fn write(run: &Run, records: &[Record], open: &[OpenSpan]) -> Timeline {
+    let mut expected = Timeline::default();
+    let mut writer = SegmentWriter::create(&run.dir, 0, SEGMENT).unwrap();
+    for id in 0..IDS {
+        let lane = Lane { name: format!("lane:{id}"), device: "cpu".into(), rank: id };
+        let counter = Counter { name: format!("counter {id}"), unit: "%".into(), rank: 0 };
+        expected.names.push(format!("name.{id}"));
+        assert_eq!(writer.name(&expected.names[id as usize]), NameId(id));
+        assert_eq!((writer.lane(&lane), writer.counter(&counter)), (LaneId(id), CounterId(id)));
+        expected.lanes.push(lane);
+        expected.counters.push(counter);
+    }
+    for record in records {
+        match record {
+            Record::Span(r) => (expected.spans.push(*r), writer.span(r).unwrap()).1,
+            Record::Iteration(r) => (expected.iterations.push(*r), writer.iteration(r).unwrap()).1,
+            Record::Sample(r) => (expected.samples.push(*r), writer.sample(r).unwrap()).1,
+            Record::Flow(r) => (expected.flows.push(*r), writer.flow(r).unwrap()).1,
+            Record::Mark(r) => (expected.marks.push(r.clone()), writer.mark(r).unwrap()).1,
+            Record::Anchor(r) => (expected.anchors.push(*r), writer.anchor(r)).1,
+            Record::Flush => writer.flush(open, Totals::default()).unwrap(),
+        }
+    }
+    let emitted = records.iter().filter(|r| !matches!(r, Record::Anchor(_) | Record::Flush)).count() as u64;
+    expected.totals = writer.end(open, Totals { emitted, negative: 3, ..Totals::default() }).unwrap();
+    assert_eq!(expected.totals.written, emitted);
+    expected.open = open.to_vec();
+    expected
+}
+
+/// Everything as text with names for ids, sorted, since a reader numbers in the order of appearance.
+fn text(timeline: &Timeline) -> Vec<String> {
+    let name = |id: NameId| timeline.name(id);
+    let lane = |id: LaneId| &timeline.lane(id).unwrap().name;
+    let counter = |id: CounterId| &timeline.counters[id.0 as usize].name;
+    let mut lines = Vec::new();
+    for s in &timeline.spans {
+        let plain = Span { name: NameId(0), lane: LaneId(0), ..*s };
+        lines.push(format!("{} {} {plain:?}", lane(s.lane), name(s.name)));
+    }
+    for i in &timeline.iterations {
+        lines.push(format!("{} {:?}", lane(i.lane), Iteration { lane: LaneId(0), ..*i }));
+    }
+    lines.extend(
+        timeline.samples.iter().map(|s| format!("{} {} {:x}", counter(s.counter), s.time_ns, s.value.to_bits())),
+    );
+    lines.extend(timeline.flows.iter().map(|f| format!("{} {:?}", lane(f.lane), Flow { lane: LaneId(0), ..*f })));
+    lines.extend(timeline.marks.iter().map(|m| format!("{m:?}")));
+    lines.extend(timeline.anchors.iter().map(|a| format!("{a:?}")));
+    lines.extend(timeline.open.iter().map(|o| format!("open {} {} {}", lane(o.lane), name(o.name), o.begin_ns)));
+    lines.push(format!("{:?}", timeline.totals));
+    lines.sort();
+    lines
+}
+
+proptest! {
+    #[test]
+    fn any_records(
+        records in proptest::collection::vec(record(), 0..60),
+        open in proptest::collection::vec((0..IDS, 0..IDS, any::<i64>()), 0..4),
+    ) {
+        let open: Vec<OpenSpan> = open
+            .into_iter()
+            .map(|(name, lane, begin_ns)| OpenSpan { name: NameId(name), lane: LaneId(lane), begin_ns })
+            .collect();
+        let run = Run::new();
+        let expected = write(&run, &records, &open);
+        let found = read(&run.dir).unwrap();
+        prop_assert!(found.health.ended && found.health.problems.is_empty(), "{:?}", found.health);
+        prop_assert_eq!(text(&found), text(&expected));
+        prop_assert!(found.spans.is_sorted_by_key(|s| (s.lane, s.begin_ns, s.depth)));
+    }
+}
+
+#[test]
+fn a_long_stream_is_small() {
+    let run = Run::new();
+    let mut writer = SegmentWriter::create(&run.dir, 0, SEGMENT).unwrap();
+    let lanes: Vec<LaneId> = (0..8)
+        .map(|n| writer.lane(&Lane { name: format!("target:{n}"), device: format!("cuda:{n}"), rank: 0 }))
+        .collect();
+    let names: Vec<NameId> = (0..12).map(|n| writer.name(&format!("target.stage_{n}"))).collect();
+    // Jitter of whole nanoseconds, as a real clock has it.
+    let mut state = 1_u64;
+    let mut jitter = |most: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % most
+    };
+    let mut count = 0;
+    for iteration in 0..400_u64 {
+        for (n, lane) in lanes.iter().enumerate() {
+            let mut begin_ns = 1_000_000_000_000 + iteration as i64 * 100_000_000 + n as i64 * 1_000;
+            for name in &names {
+                let duration_ns = 1_000_000 + jitter(14_000_000);
+                let (name, lane, iteration, index) = (*name, *lane, Some(iteration), None);
+                let span = Span { name, lane, iteration, index, depth: 0, begin_ns, duration_ns, device: None };
+                writer.span(&span).unwrap();
+                begin_ns += duration_ns as i64 + 60 + jitter(200) as i64;
+                count += 1;
+            }
+        }
+    }
+    writer.end(&[], Totals { emitted: count, ..Totals::default() }).unwrap();
+    let size = run.bytes().len() as f64 / count as f64;
+    assert!(size < 10.0, "{size} bytes a span");
+    assert_eq!(read(&run.dir).unwrap().spans.len() as u64, count);
+}

@@ -1,0 +1,70 @@
+//! A small recording, and its only segment's bytes.
+
+use std::fs;
+use std::path::PathBuf;
+
+use dflash_timeline::record::{
+    Anchor, Counter, DeviceTime, Flow, FlowEnd, Iteration, Kind, Lane, Mark, OpenSpan, Sample, Severity, Span, Totals,
+};
+use dflash_timeline::{Manifest, RunDir, SegmentWriter, Timeline, read};
+
+pub const SEGMENT: u64 = 64 << 20;
+
+pub struct Run {
+    pub dir: RunDir,
+    _directory: tempfile::TempDir,
+}
+
+impl Run {
+    pub fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let dir = RunDir::create(directory.path(), "test", Manifest::default()).unwrap();
+        Self { dir, _directory: directory }
+    }
+
+    pub fn segment(&self, number: u32) -> PathBuf {
+        self.dir.timeline_dir().join(format!("rank0-{number:06}.dft"))
+    }
+
+    /// The first segment's bytes.
+    pub fn bytes(&self) -> Vec<u8> {
+        fs::read(self.segment(1)).unwrap()
+    }
+
+    /// Puts other bytes in its place, and reads them.
+    pub fn read_as(&self, bytes: &[u8]) -> Timeline {
+        fs::write(self.segment(1), bytes).unwrap();
+        read(&self.dir).unwrap()
+    }
+}
+
+/// Three blocks of two lanes with every record in it, and END.
+pub fn small(run: &Run) -> Totals {
+    let mut writer = SegmentWriter::create(&run.dir, 0, SEGMENT).unwrap();
+    let [target, drafter] = [("target:0", "cuda:0"), ("drafter:0", "cpu")]
+        .map(|(name, device)| writer.lane(&Lane { name: name.into(), device: device.into(), rank: 0 }));
+    let [forward, loss] = ["target.forward", "drafter.loss"].map(|name| writer.name(name));
+    let depth = writer.counter(&Counter { name: "queue.depth".into(), unit: "items".into(), rank: 0 });
+    writer.anchor(&Anchor { monotonic_ns: 1_000, realtime_ns: 1_700_000_000_000_000_000 });
+    for number in 0..2_u64 {
+        let begin_ns = 10_000 + 5_000 * number as i64;
+        let device = Some(DeviceTime { begin_ns: begin_ns + 30, duration_ns: 3_900 });
+        let (iteration, index) = (Some(number), (number == 1).then_some(300));
+        let span =
+            Span { name: forward, lane: target, iteration, index, depth: 0, begin_ns, duration_ns: 4_000, device };
+        writer.span(&span).unwrap();
+        writer.span(&Span { name: loss, lane: drafter, depth: 9, device: None, iteration: None, ..span }).unwrap();
+        let (cpu_ns, tokens) = (Some(3_000), (number == 0).then_some(512));
+        let kind = if number == 0 { Kind::Warmup } else { Kind::Train };
+        writer
+            .iteration(&Iteration { lane: target, number, kind, begin_ns, duration_ns: 4_500, cpu_ns, tokens })
+            .unwrap();
+        writer.flow(&Flow { id: number, end: FlowEnd::Put, lane: target, time_ns: begin_ns + 4_200 }).unwrap();
+        writer.flow(&Flow { id: number, end: FlowEnd::Take, lane: drafter, time_ns: begin_ns + 4_300 }).unwrap();
+        writer.sample(&Sample { counter: depth, time_ns: begin_ns, value: number as f64 / 2.0 }).unwrap();
+        writer.flush(&[OpenSpan { name: loss, lane: drafter, begin_ns: 20_000 }], Totals::default()).unwrap();
+    }
+    writer.mark(&Mark { time_ns: 30_000, severity: Severity::Warning, text: "queue full".into() }).unwrap();
+    let totals = Totals { emitted: 14, dropped: 1, misplaced: 2, ..Totals::default() };
+    writer.end(&[], totals).unwrap()
+}

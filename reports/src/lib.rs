@@ -1,0 +1,18 @@
+#![doc = include_str!("../README.md")]
+
+pub mod diff;
+pub mod dump;
+mod error;
+pub mod flamegraph;
+mod forest;
+pub mod queues;
+pub mod report;
+pub mod runs;
+pub mod stages;
+pub mod stats;
+pub mod text;
+pub mod verdict;
+mod walk;
+
+pub use dflash_timeline as timeline;
+pub use error::{Error, Result};

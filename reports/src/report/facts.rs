@@ -1,0 +1,122 @@
+//! The short facts of a report: the run, its throughput, the profiler's own cost.
+
+use crate::error::Result;
+use crate::queues::{CounterRow, profiler_counters};
+use crate::stages::{StageTable, Window};
+use dflash_timeline::record::Kind;
+use dflash_timeline::{RunDir, Timeline};
+use serde::Serialize;
+
+/// What the manifest says about a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RunFacts {
+    /// The directory's name.
+    pub name: String,
+    /// `running`, `finished`, ….
+    pub state: String,
+    /// The machine.
+    pub host: String,
+    /// Names of the GPUs.
+    pub gpus: Vec<String>,
+    /// Version of dflash that recorded it.
+    pub version: String,
+    /// Its commit.
+    pub commit: Option<String>,
+    /// Acceptance length, if it was measured.
+    pub tau: Option<f64>,
+    /// How it ended, in words.
+    pub outcome: Option<String>,
+}
+
+impl RunFacts {
+    /// Reads them from the manifest.
+    ///
+    /// # Errors
+    /// If the manifest cannot be read.
+    pub fn of(run: &RunDir) -> Result<Self> {
+        let manifest = run.manifest()?;
+        Ok(Self {
+            name: run.name(),
+            state: run.state()?.as_str().to_owned(),
+            tau: number(&manifest, "tau"),
+            host: manifest.host,
+            gpus: manifest.gpus,
+            version: manifest.version,
+            commit: manifest.commit,
+            outcome: manifest.outcome,
+        })
+    }
+}
+
+/// A result of a run, if it is a number.
+pub(crate) fn number(manifest: &dflash_timeline::Manifest, name: &str) -> Option<f64> {
+    manifest.results.get(name).and_then(serde_json::Value::as_f64)
+}
+
+/// Tokens and time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Throughput {
+    /// From the begin of the first to the end of the last training iteration of any lane.
+    pub wall_ns: Option<u64>,
+    /// Context tokens that the drafters trained on, without padding.
+    pub tokens: Option<u64>,
+    /// Those ÷ the time from the drafters' first begin to their last end.
+    pub tokens_per_s: Option<f64>,
+}
+
+impl Throughput {
+    /// Adds up the lanes.
+    #[must_use]
+    pub fn of(stages: &StageTable) -> Self {
+        let drafters = || stages.lanes.iter().filter(|lane| lane.role() == "drafter");
+        let wall_ns = extent(stages.lanes.iter().filter_map(|lane| lane.extent_ns));
+        let tokens = drafters().filter_map(|lane| lane.tokens).reduce(|a, b| a + b);
+        let drafting = extent(drafters().filter_map(|lane| lane.extent_ns)).filter(|ns| *ns > 0);
+        let tokens_per_s = tokens.zip(drafting).map(|(tokens, ns)| tokens as f64 * 1e9 / ns as f64);
+        Self { wall_ns, tokens, tokens_per_s }
+    }
+}
+
+fn extent(extents: impl Iterator<Item = (i64, i64)>) -> Option<u64> {
+    let whole = extents.reduce(|(a, b), (c, d)| (a.min(c), b.max(d)));
+    whole.map(|(begin, end)| end.abs_diff(begin))
+}
+
+/// What the profiler itself cost, as far as it was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Cost {
+    /// The counters that it keeps about itself.
+    pub counters: Vec<CounterRow>,
+    /// Median of instrumented against bare iterations, on lanes that have both.
+    pub bare: Vec<BareLane>,
+}
+
+/// Iterations with and without instrumentation on one lane.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BareLane {
+    /// The lane.
+    pub lane: String,
+    /// Bare iterations.
+    pub iterations: u64,
+    /// Median duration of a bare iteration.
+    pub bare_p50_ns: u64,
+    /// Median duration of an instrumented one.
+    pub train_p50_ns: u64,
+}
+
+impl Cost {
+    /// Gathers what is known.
+    #[must_use]
+    pub fn of(timeline: &Timeline, window: &Window, stages: &StageTable) -> Self {
+        let bare = stages.lanes.iter().filter(|lane| lane.iterations > 0).filter_map(|lane| {
+            let bare = lane.set_apart.iter().find(|set| set.kind == Kind::Bare)?;
+            Some(BareLane {
+                lane: lane.lane.clone(),
+                iterations: bare.iterations,
+                bare_p50_ns: bare.p50_ns,
+                train_p50_ns: lane.total.p50_ns,
+            })
+        });
+        Self { counters: profiler_counters(timeline, window), bare: bare.collect() }
+    }
+}

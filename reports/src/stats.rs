@@ -1,0 +1,78 @@
+//! Summary statistics of durations, exact: computed from all values, never from a sketch.
+
+use serde::Serialize;
+
+/// What is said about a set of durations, nanoseconds. All zero when there were none (`count` tells).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Stats {
+    /// Number of values.
+    pub count: u64,
+    /// Their sum.
+    pub total_ns: u64,
+    /// Their mean.
+    pub mean_ns: f64,
+    /// Median, by nearest rank.
+    pub p50_ns: u64,
+    /// 95th percentile, by nearest rank.
+    pub p95_ns: u64,
+    /// The largest.
+    pub max_ns: u64,
+}
+
+impl Stats {
+    /// Sorts the values and summarises them.
+    #[must_use]
+    pub fn of(values: &mut [u64]) -> Self {
+        values.sort_unstable();
+        let total_ns = values.iter().sum::<u64>();
+        Self {
+            count: values.len() as u64,
+            total_ns,
+            mean_ns: if values.is_empty() { 0.0 } else { total_ns as f64 / values.len() as f64 },
+            p50_ns: percentile(values, 50).unwrap_or(0),
+            p95_ns: percentile(values, 95).unwrap_or(0),
+            max_ns: values.last().copied().unwrap_or(0),
+        }
+    }
+
+    /// The same as `None` when there were no values: N/A is not 0.
+    #[must_use]
+    pub fn known(self) -> Option<Self> {
+        (self.count > 0).then_some(self)
+    }
+}
+
+/// The percentile by nearest rank: the smallest value that at least `percent` % of the values do not exceed.
+/// It is always one of the values. `None` if there are none.
+#[must_use]
+pub fn percentile<T: Copy>(sorted: &[T], percent: usize) -> Option<T> {
+    let rank = (sorted.len() * percent.min(100)).div_ceil(100).max(1);
+    sorted.get(rank - 1).copied()
+}
+
+/// `part / whole`, and 0 when the whole is.
+pub(crate) fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Stats, percentile};
+
+    #[test]
+    fn percentiles_are_values_that_occurred() {
+        assert_eq!(percentile(&[1, 2, 3, 4], 50), Some(2));
+        assert_eq!(percentile(&[1, 2, 3], 50), Some(2));
+        let twenty: Vec<u64> = (1..=20).collect();
+        assert_eq!(percentile(&twenty, 95), Some(19));
+        assert_eq!(percentile(&twenty, 100), Some(20));
+        assert_eq!(percentile(&twenty, 0), Some(1));
+        assert_eq!(percentile::<u64>(&[], 50), None);
+    }
+
+    #[test]
+    fn nothing_is_known_of_no_values() {
+        assert_eq!(Stats::of(&mut []).known(), None);
+        assert_eq!(Stats::of(&mut [7]).known().map(|s| (s.p50_ns, s.p95_ns, s.max_ns)), Some((7, 7, 7)));
+    }
+}

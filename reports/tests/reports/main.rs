@@ -1,0 +1,11 @@
+//! Tests of the reports over timelines and files that are built here.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod bad_input;
+mod diff;
+mod flamegraph;
+mod forms;
+mod runs;
+mod stages;
+mod support;
+mod verdict;

@@ -1,0 +1,50 @@
+//! The list of runs, and the dump.
+
+use crate::support::small_run;
+use dflash_reports::dump;
+use dflash_reports::runs::list;
+use dflash_reports::text::Look;
+use dflash_reports::timeline::{Manifest, RunDir, State};
+
+#[test]
+fn runs_are_listed_with_what_is_known() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut manifest = Manifest::default();
+    manifest.started_unix_ns = 1_700_000_000_000_000_000;
+    let run = RunDir::create(dir.path(), "first", manifest.clone()).unwrap();
+    let mut done = run.manifest().unwrap();
+    done.state = State::Finished;
+    done.ended_unix_ns = Some(1_700_000_192_000_000_000);
+    done.results.insert("tau".into(), 1.912.into());
+    run.write_manifest(&done).unwrap();
+    manifest.started_unix_ns += 1_000_000_000_000;
+    RunDir::create(dir.path(), "second", manifest).unwrap();
+    std::fs::create_dir(dir.path().join("stranger")).unwrap();
+    let runs = list(dir.path(), 1_700_001_012_000_000_000).unwrap();
+    let text = runs.table(Look::default()).replace(&dir.path().display().to_string(), "DIR");
+    insta::assert_snapshot!(text, @r"
+    run                        state      length  tokens/s   tau
+    20231114-223000-second   running      12.0 s       N/A   N/A
+    20231114-221320-first   finished  3 min 12 s       N/A  1.91
+    not readable: DIR/stranger is not a run directory: run.json is missing; give a directory under runs/ (`dflash runs` lists them)
+    ");
+}
+
+#[test]
+fn the_dump_has_a_line_per_record() {
+    let timeline = small_run();
+    let mut out = Vec::new();
+    dump::records(&timeline, &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let lines = |word: &str| text.lines().filter(|line| line.starts_with(word)).count();
+    assert_eq!(lines("span "), timeline.spans.len());
+    assert_eq!(lines("iteration "), timeline.iterations.len());
+    assert_eq!(lines("sample "), timeline.samples.len());
+    let mut out = Vec::new();
+    dump::totals(&timeline, &mut out).unwrap();
+    insta::assert_snapshot!(String::from_utf8(out).unwrap(), @r"
+    read lanes=2 iterations=41 spans=161 samples=3 flows=0 marks=0
+    totals emitted=200 written=200 dropped=0 open=0 negative=0 unresolved=0 misplaced=0
+    health whole ended=true bad_blocks=0 skipped_bytes=0
+    ");
+}

@@ -1,0 +1,179 @@
+//! A builder of small timelines, and of iterations.csv files.
+
+use dflash_reports::timeline::record::{
+    Counter, CounterId, DeviceTime, Iteration, Kind, Lane, LaneId, NameId, Sample, Span,
+};
+use dflash_reports::timeline::{IterationRow, IterationsWriter, Timeline};
+use std::path::{Path, PathBuf};
+
+pub const MS: u64 = 1_000_000;
+
+/// Builds a timeline lane by lane, iteration by iteration. Stages follow each other without a gap.
+pub struct Builder {
+    pub timeline: Timeline,
+    now: i64,
+    depth: u8,
+    number: u64,
+}
+
+impl Builder {
+    pub fn new() -> Self {
+        let mut timeline = Timeline::default();
+        timeline.health.ended = true;
+        Self { timeline, now: 0, depth: 0, number: 0 }
+    }
+
+    /// Begins a lane; its time starts at 0.
+    pub fn lane(mut self, name: &str) -> Self {
+        let lane = Lane { name: name.into(), device: "cpu".into(), rank: 0 };
+        self.timeline.lanes.push(lane);
+        (self.now, self.number) = (1_000, 0);
+        self
+    }
+
+    fn lane_id(&self) -> LaneId {
+        LaneId(self.timeline.lanes.len() as u32 - 1)
+    }
+
+    fn name(&mut self, name: &str) -> NameId {
+        let names = &mut self.timeline.names;
+        let at = names.iter().position(|n| n == name).unwrap_or_else(|| {
+            names.push(name.into());
+            names.len() - 1
+        });
+        NameId(at as u32)
+    }
+
+    /// One iteration: `inside` adds its stages, then `residue_ns` pass.
+    pub fn iteration(mut self, kind: Kind, residue_ns: u64, inside: impl FnOnce(&mut Self)) -> Self {
+        let begin_ns = self.now;
+        inside(&mut self);
+        self.now += residue_ns as i64;
+        let duration_ns = (self.now - begin_ns) as u64;
+        let (lane, number) = (self.lane_id(), self.number);
+        let tokens = (kind == Kind::Train).then_some(100);
+        let cpu_ns = Some(duration_ns / 2);
+        self.timeline.iterations.push(Iteration { lane, number, kind, begin_ns, duration_ns, cpu_ns, tokens });
+        self.number += 1;
+        self
+    }
+
+    /// A span without children.
+    pub fn span(&mut self, name: &str, ns: u64) -> &mut Self {
+        self.nested(name, ns, |_| ())
+    }
+
+    /// A span whose device time is known.
+    pub fn device_span(&mut self, name: &str, ns: u64, device_ns: u64) -> &mut Self {
+        let at = self.timeline.spans.len();
+        self.span(name, ns);
+        let begin_ns = self.timeline.spans[at].begin_ns;
+        self.timeline.spans[at].device = Some(DeviceTime { begin_ns, duration_ns: device_ns });
+        self
+    }
+
+    /// A span with a number.
+    pub fn indexed(&mut self, name: &str, index: u64, ns: u64) -> &mut Self {
+        let at = self.timeline.spans.len();
+        self.span(name, ns);
+        self.timeline.spans[at].index = Some(index);
+        self
+    }
+
+    /// A span with children; `own_ns` pass after them.
+    pub fn nested(&mut self, name: &str, own_ns: u64, inside: impl FnOnce(&mut Self)) -> &mut Self {
+        let (begin_ns, depth, name) = (self.now, self.depth, self.name(name));
+        let (lane, iteration) = (self.lane_id(), Some(self.number));
+        let at = self.timeline.spans.len();
+        let span = Span { name, lane, iteration, index: None, depth, begin_ns, duration_ns: 0, device: None };
+        self.timeline.spans.push(span);
+        self.depth += 1;
+        inside(self);
+        self.depth -= 1;
+        self.now += own_ns as i64;
+        self.timeline.spans[at].duration_ns = (self.now - begin_ns) as u64;
+        self
+    }
+
+    /// A counter with its readings, one a second.
+    pub fn counter(mut self, name: &str, unit: &str, values: &[f64]) -> Self {
+        let counter = CounterId(self.timeline.counters.len() as u32);
+        self.timeline.counters.push(Counter { name: name.into(), unit: unit.into(), rank: 0 });
+        for (i, value) in values.iter().enumerate() {
+            self.timeline.samples.push(Sample { counter, time_ns: i as i64 * 1_000_000_000, value: *value });
+        }
+        self
+    }
+}
+
+/// A small run: a target that waits for room, a drafter that is busy, with layers, other kinds and a queue.
+pub fn small_run() -> Timeline {
+    let mut b = Builder::new().lane("target:0");
+    for i in 0..20 {
+        b = b.iteration(Kind::Train, 10_000, |b| {
+            b.span("target.forward", 6 * MS + i * 10_000).span("target.put", 3 * MS);
+        });
+    }
+    b = b.lane("drafter:0").iteration(Kind::Warmup, 0, |b| {
+        b.span("drafter.forward", 900 * MS);
+    });
+    for i in 0..20 {
+        b = b.iteration(Kind::Train, 50_000, |b| {
+            b.span("drafter.wait", 20_000);
+            b.nested("drafter.forward", MS, |b| {
+                b.indexed("drafter.layer", 0, MS).indexed("drafter.layer", 1, MS + i * 1000);
+            });
+            b.span("drafter.loss", 2 * MS).span("drafter.loss", MS);
+        });
+    }
+    let mut timeline = b.counter("queue.features.depth", "items", &[0.0, 4.0, 2.0]).timeline;
+    timeline.totals.emitted = 200;
+    timeline.totals.written = 200;
+    timeline
+}
+
+/// Writes iterations.csv for one lane `drafter:0`: stages by name with the times of each iteration, nanoseconds.
+pub fn iterations_csv(dir: &Path, name: &str, stages: &[(&str, Vec<f64>)]) -> PathBuf {
+    let path = dir.join(name);
+    let mut writer = IterationsWriter::open(&path).unwrap();
+    for i in 0..stages[0].1.len() {
+        let mut total = 0;
+        for (stage, times) in stages {
+            total += times[i] as u64;
+            writer.write(&row(i, stage, times[i] as u64)).unwrap();
+        }
+        writer.write(&row(i, "residue", 1000)).unwrap();
+        writer.write(&row(i, "total", total + 1000)).unwrap();
+    }
+    writer.flush().unwrap();
+    path
+}
+
+fn row(iteration: usize, stage: &str, ns: u64) -> IterationRow {
+    IterationRow {
+        lane: "drafter:0".into(),
+        device: "cpu".into(),
+        iteration: iteration as u64,
+        stage: stage.into(),
+        host_ns: Some(ns),
+        ..IterationRow::default()
+    }
+}
+
+/// Reproducible times: mean, coefficient of variation, correlation of neighbours.
+pub fn times(seed: u64, n: usize, mean: f64, variation: f64, rho: f64) -> Vec<f64> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut uniform = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        ((state >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    };
+    let mut normal = || (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos();
+    let mut value = normal();
+    let mut step = || {
+        value = rho * value + (1.0 - rho * rho).sqrt() * normal();
+        (mean * (1.0 + variation * value)).max(1.0)
+    };
+    (0..n).map(|_| step()).collect()
+}

@@ -1,0 +1,66 @@
+//! The command line: what may be typed. Each subcommand's arguments stand in its own file.
+
+use crate::commands;
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Trains DFlash drafters, and says where every millisecond of the training went.
+///
+/// Exit codes: 0 fine, 1 regression found, 2 bad input or usage, 3 inconclusive (diff --strict),
+/// 4 failed while running, 130/143 after a signal.
+#[derive(Parser, Debug)]
+#[command(name = "dflash", version, propagate_version = true, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Let the target answer the training prompts, and tokenise them into shards
+    #[cfg(feature = "train")]
+    Prepare(commands::prepare::Args),
+    /// Train a drafter, recording where the time goes
+    #[cfg(feature = "train")]
+    Train(commands::train::Args),
+    /// Measure a drafter's acceptance length (tau) by greedy draft-verify on held-out prompts
+    #[cfg(feature = "train")]
+    Eval(commands::eval::Args),
+    /// Say what this installation can use: libtorch, CUDA, CPU features; check a model
+    #[cfg(feature = "train")]
+    Doctor(commands::doctor::Args),
+    /// List the runs with their state, length, tokens/s and tau
+    Runs(commands::runs::Args),
+    /// Watch a run live, or look at a finished one
+    Top(commands::top::Args),
+    /// Print where each lane's time went
+    Report(commands::report::Args),
+    /// Draw a flame graph of a run's wall time
+    Flamegraph(commands::flamegraph::Args),
+    /// Compare two runs, or two CSV reports, and find regressions
+    Diff(commands::diff::Args),
+    /// Print a run's records, or only its totals
+    Dump(commands::dump::Args),
+}
+
+impl Cli {
+    /// Runs the chosen subcommand.
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        match self.command {
+            #[cfg(feature = "train")]
+            Command::Prepare(args) => commands::prepare::run(&args),
+            #[cfg(feature = "train")]
+            Command::Train(args) => commands::train::run(&args),
+            #[cfg(feature = "train")]
+            Command::Eval(args) => commands::eval::run(&args),
+            #[cfg(feature = "train")]
+            Command::Doctor(args) => commands::doctor::run(&args),
+            Command::Runs(args) => commands::runs::run(&args),
+            Command::Top(args) => commands::top::run(&args),
+            Command::Report(args) => commands::report::run(&args),
+            Command::Flamegraph(args) => commands::flamegraph::run(&args),
+            Command::Diff(args) => commands::diff::run(&args),
+            Command::Dump(args) => commands::dump::run(&args),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! `dflash eval`: a run's drafter on held-out prompts, by the real draft-verify loop.
+
+use crate::exit;
+use crate::run_arg::RunArg;
+use crate::show::Bar;
+use anyhow::Result;
+use dflash_trainer::config::Config;
+use dflash_trainer::eval::Evaluation;
+use dflash_trainer::session::{Control, EvaluateOptions, RunEvaluation, evaluate_run};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    #[command(flatten)]
+    run: RunArg,
+    /// Another configuration than the run's own
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Held-out prompts for the trained drafter, instead of the configuration's
+    #[arg(long, value_name = "N")]
+    prompts: Option<usize>,
+    /// Held-out prompts for each of the two controls (untrained; features zeroed); 0 = no controls
+    #[arg(long, value_name = "N")]
+    control_prompts: Option<usize>,
+    /// Print the figures as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let run = args.run.resolve()?;
+    let options = EvaluateOptions {
+        config: args.config.as_deref().map(Config::load).transpose()?,
+        prompts: args.prompts,
+        control_prompts: args.control_prompts,
+    };
+    let bar = Bar::new("eval");
+    let evaluation = evaluate_run(&run, &options, &mut |which, prompts, e| {
+        bar.show(e.prompts as u64, prompts as u64, || format!("{}: tau {:.2}", name(which), e.tau));
+    });
+    bar.finish();
+    let evaluation = evaluation.map_err(exit::trainer)?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&evaluation)?);
+    } else {
+        print(&evaluation);
+    }
+    Ok(if wrong(&evaluation) > 0 { ExitCode::from(exit::FAILED) } else { ExitCode::SUCCESS })
+}
+
+fn name(which: Control) -> &'static str {
+    match which {
+        Control::Untrained => "untrained",
+        Control::Trained => "trained",
+        Control::Zeroed => "features zeroed",
+    }
+}
+
+fn all(e: &RunEvaluation) -> impl Iterator<Item = (Control, &Evaluation)> {
+    let untrained = e.untrained.iter().map(|e| (Control::Untrained, e));
+    let zeroed = e.zeroed.iter().map(|e| (Control::Zeroed, e));
+    untrained.chain(std::iter::once((Control::Trained, &e.trained))).chain(zeroed)
+}
+
+fn wrong(e: &RunEvaluation) -> usize {
+    all(e).map(|(_, e)| e.wrong).sum()
+}
+
+fn print(evaluation: &RunEvaluation) {
+    for (which, e) in all(evaluation) {
+        println!(
+            "{}: tau {:.3} (pooled {:.3}) over {} prompts, {} tokens, {:.0} tokens/s",
+            name(which), e.tau, e.pooled, e.prompts, e.tokens, e.tokens_per_second()
+        );
+        println!("  output against the target's own: {}", e.equality_line());
+        println!("  acceptance lengths 1..{}: {:?}", e.histogram.len(), e.histogram);
+    }
+    if wrong(evaluation) > 0 {
+        println!("WRONG: the target would not have given some of these answers; this is an error of the loop");
+    }
+    println!("{}", evaluation.tau_line());
+}

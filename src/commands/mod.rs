@@ -1,0 +1,16 @@
+//! One file per subcommand: parse, call one library function, pick the exit code.
+
+pub mod diff;
+#[cfg(feature = "train")]
+pub mod doctor;
+pub mod dump;
+#[cfg(feature = "train")]
+pub mod eval;
+pub mod flamegraph;
+#[cfg(feature = "train")]
+pub mod prepare;
+pub mod report;
+pub mod runs;
+pub mod top;
+#[cfg(feature = "train")]
+pub mod train;

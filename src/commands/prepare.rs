@@ -1,0 +1,33 @@
+//! `dflash prepare`: the target answers the training prompts; the texts become shards.
+
+use crate::exit;
+use crate::show::Bar;
+use anyhow::Result;
+use dflash_trainer::config::Config;
+use dflash_trainer::prepare;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The configuration, e.g. configs/demo.toml
+    config: PathBuf,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let config = Config::load(&args.config)?;
+    let bar = Bar::new("prepare");
+    let prepared = prepare::prepare(&config, &mut |p| {
+        bar.show(p.answered as u64, p.prompts as u64, || format!("{} tokens, {:.0}/s", p.tokens, bar.rate(p.tokens)));
+    });
+    bar.finish();
+    let prepared = prepared.map_err(exit::trainer)?;
+    let shards = config.data.shards.display();
+    if prepared.cached {
+        println!("{shards}: {} samples were there already, made from the same input", prepared.samples);
+    } else {
+        println!("{shards}: {} samples, {} tokens, {} of them supervised", prepared.samples, prepared.tokens, prepared.supervised);
+        println!("left out: {} prompts too long; {}", prepared.long_prompts, prepared.filter);
+    }
+    Ok(ExitCode::SUCCESS)
+}

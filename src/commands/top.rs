@@ -1,0 +1,136 @@
+//! `dflash top`: a run on one screen.
+
+use crate::exit::WhileRunning;
+use crate::output::OutputArg;
+use crate::run_arg::RunArg;
+use dflash_tui::state::{View, WindowLength};
+use dflash_tui::view::adapt::{Charset, Colors};
+use dflash_tui::{End, Error, Options, frame, frame_svg, once, terminal_width};
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::time::Duration;
+
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    #[command(flatten)]
+    run: RunArg,
+    /// Print one frame and end; so it does when stdout is no terminal
+    #[arg(long)]
+    once: bool,
+    /// How to print that frame
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// The view to begin with, or to print [default: overview; as text, overview and stages]
+    #[arg(long, value_enum)]
+    view: Option<ViewName>,
+    /// Average over this much of the newest recording [default: 1m of a live run, all of a finished one]
+    #[arg(long, value_enum)]
+    window: Option<WindowName>,
+    /// Seconds between two looks at the run
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
+    interval: f64,
+    /// Size of a printed frame, such as 120x36 [default: 120 columns, or the terminal's, and as many lines as it takes]
+    #[arg(long, value_name = "COLUMNSxLINES", value_parser = size)]
+    size: Option<(u16, u16)>,
+    /// Draw with ASCII letters only, as it does where the locale is not UTF-8
+    #[arg(long)]
+    ascii: bool,
+    /// Draw without colours, as it does where NO_COLOR is set
+    #[arg(long)]
+    no_color: bool,
+    #[command(flatten)]
+    output: OutputArg,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    /// Letters, without colours
+    Text,
+    /// A picture, in colour
+    Svg,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum ViewName {
+    Overview,
+    Stages,
+    Training,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum WindowName {
+    #[value(name = "10s")]
+    Seconds10,
+    #[value(name = "1m")]
+    Minute,
+    #[value(name = "10m")]
+    Minutes10,
+    All,
+}
+
+pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    let run = args.run.resolve()?;
+    args.output.check()?;
+    let options = args.options();
+    let live = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
+    if args.once || args.format == Format::Svg || args.output.is_given() || !live {
+        let text = match args.format {
+            Format::Text => once(run, &options)?,
+            Format::Svg => frame_svg(&frame(run, &options)?),
+        };
+        args.output.write(text.as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    match dflash_tui::run(run, &options) {
+        Ok(End::Quit) => Ok(ExitCode::SUCCESS),
+        Ok(End::Signal(signal)) => Ok(ExitCode::from(128 + u8::try_from(signal).unwrap_or(0))),
+        Err(error @ Error::Timeline(_)) => Err(error.into()),
+        Err(error) => Err(WhileRunning(error.into()).into()),
+    }
+}
+
+impl Args {
+    fn options(&self) -> Options {
+        let mut options = Options::default();
+        options.view = self.view.map(|view| match view {
+            ViewName::Overview => View::Overview,
+            ViewName::Stages => View::Stages,
+            ViewName::Training => View::Training,
+        });
+        options.window = self.window.map(|window| match window {
+            WindowName::Seconds10 => WindowLength::Seconds10,
+            WindowName::Minute => WindowLength::Minute,
+            WindowName::Minutes10 => WindowLength::Minutes10,
+            WindowName::All => WindowLength::Whole,
+        });
+        options.interval = Duration::from_secs_f64(self.interval);
+        options.charset = self.charset();
+        let columns = terminal_width().unwrap_or(options.size.0);
+        options.size = self.size.map_or((columns, None), |(columns, lines)| (columns, Some(lines)));
+        options
+    }
+
+    /// What the terminal can show; a picture can show everything.
+    fn charset(&self) -> Charset {
+        let mut charset = match self.format {
+            Format::Text => Charset::of_environment(|name| std::env::var(name).ok()),
+            Format::Svg => Charset::default(),
+        };
+        charset.unicode &= !self.ascii;
+        if self.no_color {
+            charset.colors = Colors::None;
+        }
+        charset
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.05..=3600.0).contains(seconds));
+    seconds.ok_or_else(|| "give seconds from 0.05 to 3600".to_owned())
+}
+
+fn size(text: &str) -> Result<(u16, u16), String> {
+    let parts = text.split_once('x').and_then(|(columns, lines)| Some((columns.parse().ok()?, lines.parse().ok()?)));
+    let fits = |(columns, lines): &(u16, u16)| (60..=400).contains(columns) && (15..=400).contains(lines);
+    parts.filter(fits).ok_or_else(|| "give COLUMNSxLINES from 60x15 to 400x400".to_owned())
+}

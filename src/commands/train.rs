@@ -1,0 +1,62 @@
+//! `dflash train`: trains a drafter in a new run directory.
+
+use crate::exit;
+use crate::show::{LogFormat, Watcher};
+use anyhow::Result;
+use dflash_trainer::config::Config;
+use dflash_trainer::session::{TrainOptions, train};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The configuration, e.g. configs/demo.toml
+    config: PathBuf,
+    /// Seed of everything random, instead of the configuration's
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Optimizer steps, instead of the configuration's
+    #[arg(long)]
+    steps: Option<usize>,
+    /// Directory that holds the runs, instead of the configuration's
+    #[arg(long, value_name = "DIR")]
+    runs: Option<PathBuf>,
+    /// Name of the run, instead of the configuration's
+    #[arg(long)]
+    name: Option<String>,
+    /// Form of the log lines on stderr
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+}
+
+impl Args {
+    fn config(&self) -> Result<Config> {
+        let mut config = Config::load(&self.config)?;
+        config.run.seed = self.seed.unwrap_or(config.run.seed);
+        config.train.steps = self.steps.unwrap_or(config.train.steps).max(1);
+        config.run.dir = self.runs.clone().unwrap_or(config.run.dir);
+        config.run.name = self.name.clone().unwrap_or(config.run.name);
+        config.recheck(&self.config)?;
+        Ok(config)
+    }
+}
+
+/// Prints the run directory as the last line on stdout; everything else goes to stderr.
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let config = args.config()?;
+    let options = TrainOptions {
+        command: std::env::args().collect(),
+        config_name: args.config.display().to_string(),
+    };
+    let watcher = Watcher::new(config.train.steps, args.log_format);
+    let stop = exit::stop_flag()?;
+    let trained = train(&config, &options, &watcher, &|| stop.is_set(), |run| watcher.note(&format!("run {}", run.path().display())));
+    watcher.finish();
+    let trained = trained.map_err(exit::trainer)?;
+    if let Some(trouble) = &trained.trouble {
+        eprintln!("dflash: the recording is incomplete: {trouble}");
+    }
+    eprintln!("{} steps; drafter in {}", trained.steps, trained.drafter.display());
+    println!("{}", trained.run.path().display());
+    Ok(stop.exit_code().map_or(ExitCode::SUCCESS, ExitCode::from))
+}

@@ -1,0 +1,48 @@
+//! Exit codes, and how an error finds its own.
+
+use std::process::ExitCode;
+
+/// Everything went well.
+pub const FINE: u8 = 0;
+/// `diff` found a regression.
+pub const REGRESSION: u8 = 1;
+/// Bad input or usage.
+pub const BAD_INPUT: u8 = 2;
+/// Inconclusive or not comparable, with `--strict`.
+pub const INCONCLUSIVE: u8 = 3;
+/// It failed while running: the training died, a device was lost, memory ran out.
+pub const FAILED: u8 = 4;
+
+/// Marks an error as one that came up while running; every other error is bad input.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct WhileRunning(#[from] pub anyhow::Error);
+
+/// Prints an error as one line with its causes, and picks the exit code.
+pub fn report(error: &anyhow::Error) -> ExitCode {
+    if is_broken_pipe(error) {
+        return ExitCode::from(FINE);
+    }
+    eprintln!("dflash: {error:#}");
+    ExitCode::from(if error.is::<WhileRunning>() { FAILED } else { BAD_INPUT })
+}
+
+/// `dflash report | head` ends when head has seen enough: not a failure.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+    })
+}
+
+/// A trainer's error, with its exit code.
+#[cfg(feature = "train")]
+pub fn trainer(error: dflash_trainer::TrainError) -> anyhow::Error {
+    if error.while_running() { WhileRunning(error.into()).into() } else { error.into() }
+}
+
+/// The flag that the first SIGINT or SIGTERM sets; a second one ends the process at once.
+#[cfg(feature = "train")]
+pub fn stop_flag() -> anyhow::Result<dflash_sys::StopFlag> {
+    use anyhow::Context;
+    dflash_sys::install_stop_flag().context("cannot install the signal handlers")
+}

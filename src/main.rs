@@ -1,0 +1,18 @@
+//! `dflash`: trains DFlash drafters, and says where every millisecond of the training went.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the binary owns stdout and stderr")]
+
+mod cli;
+mod commands;
+mod exit;
+mod output;
+mod run_arg;
+#[cfg(feature = "train")]
+mod show;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    cli.run().unwrap_or_else(|error| exit::report(&error))
+}

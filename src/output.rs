@@ -1,0 +1,101 @@
+//! Where a report goes: stdout, or a file that is never overwritten unasked and never seen half-written.
+
+use crate::exit::WhileRunning;
+use anyhow::{Context, bail};
+use dflash_reports::text::Look;
+use std::fs;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+/// `-o FILE` and `--force`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct OutputArg {
+    /// Write to this file instead of stdout
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Overwrite a file that exists
+    #[arg(long)]
+    force: bool,
+}
+
+impl OutputArg {
+    /// Refuses early, before the long work, what could not be written later.
+    pub fn check(&self) -> anyhow::Result<()> {
+        self.output.as_deref().map_or(Ok(()), |path| check(path, self.force))
+    }
+
+    /// Writes the report.
+    pub fn write(&self, bytes: &[u8]) -> anyhow::Result<()> {
+        match &self.output {
+            Some(path) => write_file(path, bytes, self.force),
+            None => print(bytes),
+        }
+    }
+
+    /// The path that was given, if it is a directory or ends like one.
+    pub fn directory(&self) -> Option<&Path> {
+        let path = self.output.as_deref()?;
+        let like_one = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+        (path.is_dir() || like_one).then_some(path)
+    }
+
+    /// Whether a file was named.
+    pub fn is_given(&self) -> bool {
+        self.output.is_some()
+    }
+
+    /// Whether `--force` was given.
+    pub fn force(&self) -> bool {
+        self.force
+    }
+
+    /// Colour only on a terminal, and not if `NO_COLOR` is set.
+    pub fn look(&self) -> Look {
+        let asked_not_to = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Look { color: self.output.is_none() && std::io::stdout().is_terminal() && !asked_not_to }
+    }
+}
+
+/// Writes to stdout.
+pub fn print(bytes: &[u8]) -> anyhow::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(bytes)?;
+    Ok(stdout.flush()?)
+}
+
+/// Refuses a file that exists (unless `force`), a directory, and a file in a directory that does not exist.
+pub fn check(path: &Path, force: bool) -> anyhow::Result<()> {
+    if path.is_dir() {
+        bail!("{} is a directory; name a file in it", path.display());
+    }
+    if path.exists() && !force {
+        bail!("{} exists; name another file, or overwrite it with --force", path.display());
+    }
+    let parent = parent(path);
+    if !parent.is_dir() {
+        bail!("{}: the directory {} does not exist; create it first", path.display(), parent.display());
+    }
+    Ok(())
+}
+
+/// Writes a file beside its place and renames it, so that nobody sees a part of it.
+pub fn write_file(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
+    check(path, force)?;
+    let name = path.file_name().with_context(|| format!("{} names no file", path.display()))?;
+    let beside = parent(path).join(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
+    let write = || {
+        let mut file = fs::File::create(&beside)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    };
+    write().map_err(|error| {
+        // What is left of the attempt is of no use to anyone; that it cannot be removed changes nothing.
+        let _ = fs::remove_file(&beside);
+        WhileRunning(anyhow::Error::new(error).context(format!("cannot write {}", path.display()))).into()
+    })
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}

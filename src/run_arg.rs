@@ -1,0 +1,40 @@
+//! Which run is meant: the argument RUN, else the newest.
+
+use dflash_reports::timeline::RunDir;
+use std::path::PathBuf;
+
+/// Where runs lie.
+#[derive(clap::Args, Clone, Debug)]
+pub struct RunsArg {
+    /// Directory that holds the runs [default: $DFLASH_RUNS, else ./runs]
+    #[arg(long, value_name = "DIR")]
+    runs: Option<PathBuf>,
+}
+
+impl RunsArg {
+    /// The directory: the option, else `$DFLASH_RUNS`, else `./runs`.
+    pub fn directory(&self) -> PathBuf {
+        let variable = || std::env::var_os("DFLASH_RUNS").filter(|dir| !dir.is_empty()).map(PathBuf::from);
+        self.runs.clone().or_else(variable).unwrap_or_else(|| PathBuf::from("runs"))
+    }
+}
+
+/// One run.
+#[derive(clap::Args, Clone, Debug)]
+pub struct RunArg {
+    /// Run directory, or its name under the runs [default: the newest run, one that is running first]
+    run: Option<PathBuf>,
+    #[command(flatten)]
+    runs: RunsArg,
+}
+
+impl RunArg {
+    /// Finds the run.
+    pub fn resolve(&self) -> anyhow::Result<RunDir> {
+        let directory = self.runs.directory();
+        let Some(run) = &self.run else { return Ok(RunDir::newest(&directory)?) };
+        let named = directory.join(run);
+        let path = if !run.exists() && named.is_dir() { &named } else { run };
+        Ok(RunDir::open(path)?)
+    }
+}

@@ -1,0 +1,7 @@
+//! The commands that read a run, driven as a user drives them. None of them needs libtorch.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod bad_input;
+mod diff;
+mod report;
+mod support;

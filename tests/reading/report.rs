@@ -1,0 +1,95 @@
+//! report, flamegraph, runs, dump.
+
+use super::support::{dflash, recorded_run};
+
+#[test]
+fn the_report_of_the_newest_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = recorded_run(dir.path(), "demo", 1.0);
+    let said = dflash(dir.path(), &["report"]);
+    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
+    assert!(!said.stdout.contains('\u{1b}'), "no colour into a pipe");
+    insta::assert_snapshot!(said.stdout.replace(&run.name(), "RUN"), @r"
+    run RUN · finished · 9.1 s · 2,116 tokens/s · tau 1.91
+    which side limits is unknown: no two kinds of lanes record *.wait or *.put
+
+    drafter:0 on cpu: 300 iterations, CPU 25.0 %
+      stage             count  total s  mean ms  p50 ms  p95 ms  max ms  device mean  device p95    share
+      drafter.wait        300     0.31    1.050   1.050   1.095   1.100          N/A         N/A    3.5 %  ▍
+      drafter.forward     300     2.71    9.050   9.050   9.095   9.100          N/A         N/A   29.9 %  ███▋
+      drafter.backward    300     6.01   20.050  20.050  20.095  20.100          N/A         N/A   66.3 %  ████████
+      residue             300     0.03    0.100   0.100   0.100   0.100          N/A         N/A    0.3 %
+      total               300     9.07   30.250  30.250  30.385  30.400          N/A         N/A  100.0 %
+
+    records: 1,200 written, 0 dropped, 0 open, 0 negative, 0 unresolved, 0 misplaced
+    profiler: own cost N/A (no counter profiler.*, no bare iterations)
+    ");
+    let by_name = dflash(dir.path(), &["report", &run.name()]);
+    assert_eq!(by_name.stdout, said.stdout);
+}
+
+#[test]
+fn csv_files_into_a_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    recorded_run(dir.path(), "demo", 1.0);
+    let said = dflash(dir.path(), &["report", "--format", "csv", "-o", "out/"]);
+    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
+    let read = |name: &str| std::fs::read_to_string(dir.path().join("out").join(name)).unwrap();
+    assert_eq!(read("stages.csv").lines().count(), 1 + 3 + 2);
+    assert_eq!(read("iterations.csv").lines().count(), 1 + 300 * 5);
+    assert_eq!(dflash(dir.path(), &["report", "--format", "csv"]).stdout, read("stages.csv"));
+    let again = dflash(dir.path(), &["report", "--format", "csv", "-o", "out/"]);
+    assert_eq!(again.code, Some(2));
+    assert!(again.stderr.contains("out/stages.csv exists; name another file, or overwrite it with --force"));
+    assert_eq!(dflash(dir.path(), &["report", "--format", "csv", "-o", "out/", "--force"]).code, Some(0));
+    let names: Vec<_> = std::fs::read_dir(dir.path().join("out")).unwrap().collect();
+    assert_eq!(names.len(), 2, "nothing is left beside the files");
+}
+
+#[test]
+fn the_other_forms_are_what_they_say() {
+    let dir = tempfile::tempdir().unwrap();
+    recorded_run(dir.path(), "demo", 1.0);
+    let json: serde_json::Value =
+        serde_json::from_str(&dflash(dir.path(), &["report", "--format", "json"]).stdout).unwrap();
+    assert_eq!(json["run"]["tau"], 1.91);
+    assert_eq!(json["stages"]["lanes"][0]["iterations"], 300);
+    assert!(dflash(dir.path(), &["report", "--format", "md"]).stdout.contains("| drafter.forward | 300 |"));
+    let runs = dflash(dir.path(), &["runs"]).stdout;
+    assert!(runs.contains("finished") && runs.contains("1 min 30 s") && runs.contains("1.91"), "{runs}");
+    assert_eq!(dflash(dir.path(), &["dump"]).stdout.lines().filter(|line| line.starts_with("span ")).count(), 900);
+    assert!(dflash(dir.path(), &["dump", "--totals"]).stdout.starts_with("read lanes=1 iterations=300 spans=900"));
+}
+
+#[test]
+fn a_flame_graph_is_written_once() {
+    let dir = tempfile::tempdir().unwrap();
+    recorded_run(dir.path(), "demo", 1.0);
+    let said = dflash(dir.path(), &["flamegraph", "-o", "x.svg"]);
+    assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""));
+    let svg = std::fs::read_to_string(dir.path().join("x.svg")).unwrap();
+    assert!(svg.starts_with("<?xml") && svg.contains("<title>drafter.backward ("), "{}", &svg[..200]);
+    assert_eq!(dflash(dir.path(), &["flamegraph", "-o", "x.svg"]).code, Some(2));
+    let folded = dflash(dir.path(), &["flamegraph", "--format", "folded"]).stdout;
+    let sum: u64 = folded.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum();
+    let json: serde_json::Value =
+        serde_json::from_str(&dflash(dir.path(), &["report", "--format", "json"]).stdout).unwrap();
+    assert_eq!(json["stages"]["lanes"][0]["total"]["total_ns"], sum);
+}
+
+#[test]
+fn reading_leaves_the_run_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = recorded_run(dir.path(), "demo", 1.0);
+    let state = || {
+        let files = std::fs::read_dir(run.path()).unwrap().map(|entry| entry.unwrap());
+        let mut files: Vec<_> = files.map(|f| (f.file_name(), f.metadata().unwrap().modified().unwrap())).collect();
+        files.sort();
+        files
+    };
+    let before = state();
+    for command in ["report", "flamegraph", "runs", "dump"] {
+        assert_eq!(dflash(dir.path(), &[command]).code, Some(0), "{command}");
+    }
+    assert_eq!(state(), before);
+}

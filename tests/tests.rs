@@ -1,0 +1,2 @@
+//! The command and the crates together.
+mod reading;

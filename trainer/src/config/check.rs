@@ -1,0 +1,88 @@
+//! Values that the types allow and the training cannot use.
+
+use super::{Config, ConfigError};
+use std::path::Path;
+
+type Problem = Option<String>;
+
+/// Refuses a configuration that cannot work, naming the key.
+pub(super) fn check(config: &Config, path: &Path) -> Result<(), ConfigError> {
+    for (section, key, problem) in problems(config) {
+        if let Some(problem) = problem {
+            return Err(ConfigError::Value { path: path.into(), section, key, problem });
+        }
+    }
+    Ok(())
+}
+
+fn problems(c: &Config) -> Vec<(&'static str, &'static str, Problem)> {
+    let (d, t, p) = (&c.drafter, &c.train, &c.pipeline);
+    vec![
+        ("model", "target", c.model.target.as_os_str().is_empty().then(|| "give the target's directory".to_owned())),
+        ("run", "name", bad_name(&c.run.name)),
+        ("drafter", "layers", at_least_one(d.layers)),
+        ("drafter", "block_size", (d.block_size < 2).then(|| "a block has an anchor and at least one more token: write 2 or more".to_owned())),
+        ("drafter", "mask_token_id", (d.mask_token_id < 0).then(|| "give the id of a token that no text contains (Qwen3: 151669; SmolLM2: 16)".to_owned())),
+        ("drafter", "initializer_range", positive(d.initializer_range)),
+        ("drafter", "final_norm_init", positive(d.final_norm_init)),
+        ("train", "steps", at_least_one(t.steps)),
+        ("train", "batch", at_least_one(t.batch)),
+        ("train", "anchors", at_least_one(t.anchors)),
+        ("train", "gamma", not_negative(t.gamma)),
+        ("train", "learning_rate", positive(t.learning_rate)),
+        ("train", "muon_learning_rate", positive(t.muon_learning_rate)),
+        ("train", "muon_momentum", share(t.muon_momentum)),
+        ("train", "beta1", share(t.beta1)),
+        ("train", "beta2", share(t.beta2)),
+        ("train", "weight_decay", not_negative(t.weight_decay)),
+        ("train", "muon_weight_decay", not_negative(t.muon_weight_decay)),
+        ("train", "warmup", share(t.warmup)),
+        ("train", "clip", not_negative(t.clip)),
+        ("train", "candidate_low", (t.candidate_low < 0).then(|| "write 0 or more".to_owned())),
+        ("pipeline", "batch_queue", at_least_one(p.batch_queue)),
+        ("pipeline", "hs_queue", at_least_one(p.hs_queue)),
+        ("profile", "log_every", at_least_one(c.profile.log_every)),
+        ("data", "generate_batch", at_least_one(c.data.generate_batch)),
+        ("data", "max_new_tokens", at_least_one(c.data.max_new_tokens)),
+        ("eval", "max_new_tokens", at_least_one(c.eval.max_new_tokens)),
+    ]
+}
+
+fn bad_name(name: &str) -> Problem {
+    let fine = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    (!fine).then(|| format!("`{name}` becomes part of a directory's name: use letters, digits, '-', '_' and '.'"))
+}
+
+fn at_least_one(value: usize) -> Problem {
+    (value == 0).then(|| "write 1 or more".to_owned())
+}
+
+fn positive(value: f64) -> Problem {
+    (!(value.is_finite() && value > 0.0)).then(|| format!("{value} is not above 0"))
+}
+
+fn not_negative(value: f64) -> Problem {
+    (!(value.is_finite() && value >= 0.0)).then(|| format!("{value} is not 0 or more"))
+}
+
+fn share(value: f64) -> Problem {
+    (!(0.0..1.0).contains(&value)).then(|| format!("{value} is not from 0 up to (not including) 1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_bad_value_is_named() {
+        let text = "[model]\ntarget = \"m\"\n[drafter]\nmask_token_id = 16\n[train]\nwarmup = 1.5\n";
+        let error = Config::parse(text, Path::new("x.toml")).unwrap_err().to_string();
+        assert_eq!(error, "x.toml: [train] warmup: 1.5 is not from 0 up to (not including) 1");
+    }
+
+    #[test]
+    fn a_name_that_leaves_the_folder_is_refused() {
+        assert!(bad_name("../x").is_some());
+        assert!(bad_name("demo-1.b_2").is_none());
+    }
+}

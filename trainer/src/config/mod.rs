@@ -1,0 +1,210 @@
+//! The configuration of a run: a TOML file, every key documented where it is declared.
+//!
+//! Relative paths are relative to the current directory, as the command line's are.
+
+mod check;
+mod enums;
+mod load;
+mod markdown;
+mod section;
+
+pub use enums::{DeviceChoice, Dtype, FeatureCache, Level, Optimizer, Schedule, Vocabulary};
+pub use load::ConfigError;
+pub use markdown::markdown;
+pub use section::Key;
+
+use section::section;
+use std::path::PathBuf;
+
+section! {
+    /// The run itself.
+    Run {
+        /// Folder that holds the runs.
+        dir: PathBuf = PathBuf::from("runs"),
+        /// Last part of the run directory's name.
+        name: String = "run".to_owned(),
+        /// Seed of everything random: weights, anchors, order, candidates.
+        seed: u64 = 0,
+    }
+}
+
+section! {
+    /// The target: the frozen model that is to be sped up.
+    Model {
+        /// Its Hugging Face directory: config.json, model.safetensors (or shards with an index), tokenizer.json,
+        /// tokenizer_config.json with a chat template.
+        target: PathBuf = PathBuf::new(),
+        /// Arithmetic of target and drafter: `bfloat16` or `float32`. The paper's is bfloat16.
+        dtype: Dtype = Dtype::Bfloat16,
+    }
+}
+
+section! {
+    /// Prompts, and the shards that `dflash prepare` makes of them.
+    Data {
+        /// JSONL file of training prompts (`conversations`, `messages`, or ShareGPT rows).
+        prompts: PathBuf = PathBuf::new(),
+        /// JSONL file of held-out prompts for the evaluation; never trained on.
+        heldout: PathBuf = PathBuf::new(),
+        /// Folder of the tokenised shards; made by `dflash prepare`, reused while nothing that made it changed.
+        shards: PathBuf = PathBuf::new(),
+        /// Longest answer that the target may give to a training prompt, tokens.
+        max_new_tokens: usize = 2048,
+        /// Prompts longer than this are left out, tokens.
+        max_prompt_tokens: usize = 1024,
+        /// Prompts answered at the same time.
+        generate_batch: usize = 32,
+        /// Samples with fewer supervised tokens are left out (2 × block size in TorchSpec: 32).
+        min_loss_tokens: usize = 32,
+        /// Longer samples are cut, tokens (the paper: 3072).
+        max_length: usize = 3072,
+    }
+}
+
+section! {
+    /// The drafter's shape. What is not named here (hidden size, heads, RoPE) is the target's.
+    Drafter {
+        /// Layers (the paper: 5).
+        layers: usize = 5,
+        /// Tokens of a block, the anchor included (the paper: 16).
+        block_size: usize = 16,
+        /// Number of tapped target layers; 0 = as many as layers (the paper).
+        taps: usize = 0,
+        /// Ids of the tapped target layers (id i = the output of layer i); empty = the paper's formula.
+        target_layer_ids: Vec<usize> = Vec::new(),
+        /// A token id that the target knows and no text contains; it stands for "to be predicted". Must be given.
+        mask_token_id: i64 = -1,
+        /// Standard deviation of the initial weights (Hugging Face's `initializer_range`).
+        initializer_range: f64 = 0.02,
+        /// Initial weight of the last norm. Hugging Face starts at 1; below 1 the first logits are calmer.
+        final_norm_init: f64 = 1.0,
+    }
+}
+
+section! {
+    /// The training steps.
+    Train {
+        /// Optimizer steps.
+        steps: usize = 1000,
+        /// Sequences in a step (SpecForge: 4).
+        batch: usize = 4,
+        /// Anchors drawn in each sequence at each step (the paper: 512).
+        anchors: usize = 512,
+        /// Decay of the loss along a block, exp(-(k - 1) / gamma); 0 = the paper's: 7 for block size 16, 5 for 10, 4 for 8.
+        gamma: f64 = 0.0,
+        /// `full`: cross-entropy over the whole vocabulary (the paper). `candidates`: over the ids of the training
+        /// texts, the first `candidate_low` ids and `candidate_random` fresh ones a step: faster on a CPU; drafting
+        /// always uses the whole vocabulary.
+        vocabulary: Vocabulary = Vocabulary::Full,
+        /// With `candidates`: the ids below this one are always among them.
+        candidate_low: i64 = 2048,
+        /// With `candidates`: random others, drawn anew at each step.
+        candidate_random: usize = 1024,
+        /// `adamw` (the paper), or `muon`: Muon on matrices, AdamW on the rest.
+        optimizer: Optimizer = Optimizer::Adamw,
+        /// AdamW's learning rate (the paper: 6e-4).
+        learning_rate: f64 = 6e-4,
+        /// AdamW's first beta.
+        beta1: f64 = 0.9,
+        /// AdamW's second beta (SpecForge: 0.999; NeMo: 0.95).
+        beta2: f64 = 0.999,
+        /// AdamW's decoupled weight decay, on every tensor that it updates (SpecForge: 0).
+        weight_decay: f64 = 0.0,
+        /// Muon's learning rate, before its factor 0.2 · sqrt(longer side).
+        muon_learning_rate: f64 = 6e-3,
+        /// Muon's momentum.
+        muon_momentum: f64 = 0.95,
+        /// Muon's decoupled weight decay (speculators: 0.1).
+        muon_weight_decay: f64 = 0.0,
+        /// Muon's Newton-Schulz iterations.
+        muon_iterations: usize = 5,
+        /// `cosine` to zero (the paper) or `constant`.
+        schedule: Schedule = Schedule::Cosine,
+        /// Share of the steps over which the learning rate rises (the paper: 0.04).
+        warmup: f64 = 0.04,
+        /// Gradients are scaled down to this norm over all tensors together; 0 = never (the paper: 1).
+        clip: f64 = 1.0,
+    }
+}
+
+section! {
+    /// The threads and queues between target and drafter.
+    Pipeline {
+        /// Where the target runs: `auto`, `cpu`, `cuda:0`, ….
+        target_device: DeviceChoice = DeviceChoice::Auto,
+        /// Where the drafter runs: `auto`, `cpu`, `cuda:0`, ….
+        drafter_device: DeviceChoice = DeviceChoice::Auto,
+        /// Batches that wait between loader and target.
+        batch_queue: usize = 4,
+        /// Batches of hidden states that wait between target and drafter (`BufferedHSQueue`).
+        hs_queue: usize = 4,
+        /// `off`: the target runs for every batch. `memory`: each sample's hidden states are kept after their first
+        /// pass (taps × hidden size × 2 bytes a token).
+        feature_cache: FeatureCache = FeatureCache::Off,
+        /// CPU threads of each worker's matrix products; 0 = all cores.
+        threads: usize = 0,
+    }
+}
+
+section! {
+    /// The instrument.
+    Profile {
+        /// `off`, `stages`, or `layers` (also what lies below the stages).
+        level: Level = Level::Stages,
+        /// Steps between two log lines of a lane.
+        log_every: usize = 10,
+        /// First iterations of a lane that count as warm-up.
+        warmup_iterations: u64 = 2,
+    }
+}
+
+section! {
+    /// Held-out evaluation by the real greedy draft-verify loop.
+    Eval {
+        /// Prompts for the trained drafter, from the top of the held-out file.
+        prompts: usize = 24,
+        /// Prompts for the two controls: an untrained drafter, and context features set to zero; 0 = no controls.
+        control_prompts: usize = 12,
+        /// Longest answer, tokens.
+        max_new_tokens: usize = 72,
+    }
+}
+
+section! {
+    /// A whole configuration file.
+    Config {
+        /// `[run]`
+        run: Run = Run::default(),
+        /// `[model]`
+        model: Model = Model::default(),
+        /// `[data]`
+        data: Data = Data::default(),
+        /// `[drafter]`
+        drafter: Drafter = Drafter::default(),
+        /// `[train]`
+        train: Train = Train::default(),
+        /// `[pipeline]`
+        pipeline: Pipeline = Pipeline::default(),
+        /// `[profile]`
+        profile: Profile = Profile::default(),
+        /// `[eval]`
+        eval: Eval = Eval::default(),
+    }
+}
+
+impl Config {
+    /// The keys of every section, in the order of the file.
+    #[must_use]
+    pub fn sections() -> [(&'static str, &'static [Key]); 8] {
+        [
+            ("run", Run::KEYS),
+            ("model", Model::KEYS),
+            ("data", Data::KEYS),
+            ("drafter", Drafter::KEYS),
+            ("train", Train::KEYS),
+            ("pipeline", Pipeline::KEYS),
+            ("profile", Profile::KEYS),
+            ("eval", Eval::KEYS),
+        ]
+    }
+}

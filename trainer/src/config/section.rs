@@ -1,0 +1,34 @@
+//! One macro that turns a list of documented keys into a struct, its defaults, and the table that docs/config.md prints.
+
+/// A key of the configuration, as documentation shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Its name within the section.
+    pub name: &'static str,
+    /// What it does, its unit, where its default comes from.
+    pub doc: &'static str,
+}
+
+/// Declares a section: a struct with `Deserialize` (unknown keys refused), `Default`, and `KEYS`.
+macro_rules! section {
+    ($(#[doc = $doc:literal])* $name:ident { $($(#[doc = $key_doc:literal])* $key:ident: $type:ty = $default:expr,)* }) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $name { $($(#[doc = $key_doc])* pub $key: $type,)* }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($key: $default,)* }
+            }
+        }
+
+        impl $name {
+            /// Every key with its documentation, in the order of the file.
+            pub const KEYS: &[$crate::config::Key] = &[
+                $($crate::config::Key { name: stringify!($key), doc: concat!($($key_doc, "\n"),*) },)*
+            ];
+        }
+    };
+}
+pub(crate) use section;

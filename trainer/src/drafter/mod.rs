@@ -1,0 +1,14 @@
+//! The drafter: its shape, its forward pass, the anchors that it is trained at, its files.
+
+pub mod anchors;
+mod block;
+mod config;
+mod context;
+mod files;
+mod model;
+
+pub use block::BlockMask;
+pub use config::{DrafterConfig, target_layer_ids};
+pub use context::ContextCache;
+pub use files::{load, save};
+pub use model::{DFlashDrafter, Init};

@@ -1,0 +1,83 @@
+//! What can go wrong in preparing, training and evaluating.
+
+use crate::config::ConfigError;
+use crate::data::DataError;
+use crate::model::ModelError;
+use std::io;
+use std::path::PathBuf;
+
+/// An error of the trainer. [`TrainError::while_running`] tells bad input from what failed on the way.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainError {
+    /// The configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A model's directory.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// Prompts, templates, shards.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The run directory.
+    #[error(transparent)]
+    Timeline(#[from] dflash_profiler::timeline::Error),
+    /// The recorder.
+    #[error(transparent)]
+    Profiler(#[from] dflash_profiler::Error),
+    /// There are no shards yet.
+    #[error("{shards}: no shards there yet; run `dflash prepare {config}` first", shards = shards.display(), config = config)]
+    NotPrepared {
+        /// Where they should be.
+        shards: PathBuf,
+        /// The configuration, as given.
+        config: String,
+    },
+    /// Nothing to work on.
+    #[error("{path}: {problem}", path = path.display())]
+    Empty {
+        /// The file or directory.
+        path: PathBuf,
+        /// What is missing, and what to change.
+        problem: String,
+    },
+    /// A device that is not there.
+    #[error("device {device}: {why}")]
+    Device {
+        /// As written.
+        device: String,
+        /// Why not, and the way out.
+        why: String,
+    },
+    /// A run whose manifest does not hold a configuration.
+    #[error("{run}: run.json holds no usable configuration ({problem}); name one with --config", run = run.display())]
+    NoConfig {
+        /// The run.
+        run: PathBuf,
+        /// What the parser says.
+        problem: String,
+    },
+    /// A worker failed.
+    #[error("{lane} failed: {cause}")]
+    Lane {
+        /// The lane.
+        lane: &'static str,
+        /// Why.
+        cause: String,
+    },
+    /// The disk refused a checkpoint.
+    #[error("cannot write {path}: {source}; free some space or name another `run.dir`", path = path.display())]
+    Save {
+        /// What could not be written.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl TrainError {
+    /// Whether it failed on the way, rather than because of its input.
+    #[must_use]
+    pub fn while_running(&self) -> bool {
+        matches!(self, Self::Lane { .. } | Self::Save { .. })
+    }
+}

@@ -1,0 +1,135 @@
+//! Greedy draft-verify: the drafter proposes a block, one pass of the target checks it, the agreed prefix and the
+//! target's own next token are committed. The output is the target's own greedy output.
+
+use crate::drafter::{ContextCache, DFlashDrafter};
+use crate::target::{Features, KvCache, Target};
+use tch::{Device, Kind, Tensor};
+
+/// How to decode.
+#[derive(Clone, Debug)]
+pub struct DecodeOptions {
+    /// Longest answer, tokens.
+    pub max_new_tokens: usize,
+    /// Tokens that end an answer.
+    pub stop_ids: Vec<i64>,
+    /// Tokens of a block; 0 = the drafter's. 1 is plain decoding through the same loop.
+    pub block_size: usize,
+    /// A control: the drafter sees zeros instead of the target's hidden states.
+    pub zero_features: bool,
+}
+
+/// What came out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decoded {
+    /// Tokens after the prompt; the first stop token is kept, nothing after it.
+    pub ids: Vec<i64>,
+    /// Accepted drafted tokens + 1, of each verification; not cut by the end of the answer.
+    pub acceptance_lengths: Vec<usize>,
+}
+
+/// Answers one prompt (not empty).
+#[must_use]
+pub fn decode(target: &Target, drafter: &DFlashDrafter, prompt: &[i64], options: &DecodeOptions) -> Decoded {
+    let _guard = tch::no_grad_guard();
+    let mut state = State::start(target, drafter, prompt, options);
+    let end = prompt.len() + options.max_new_tokens;
+    let mut lengths = Vec::new();
+    while state.ids.len() - 1 < end && !(!lengths.is_empty() && state.stopped(prompt.len())) {
+        lengths.push(state.verify_one_block());
+    }
+    Decoded { ids: cut(&state.ids[prompt.len()..], options), acceptance_lengths: lengths }
+}
+
+fn cut(ids: &[i64], options: &DecodeOptions) -> Vec<i64> {
+    let ids = &ids[..ids.len().min(options.max_new_tokens)];
+    let stop = ids.iter().position(|id| options.stop_ids.contains(id));
+    ids[..stop.map_or(ids.len(), |i| i + 1)].to_vec()
+}
+
+struct State<'a> {
+    target: &'a Target,
+    drafter: &'a DFlashDrafter,
+    options: &'a DecodeOptions,
+    block: i64,
+    /// Prompt and committed tokens; the last one has no hidden state yet.
+    ids: Vec<i64>,
+    cache: KvCache,
+    context: ContextCache,
+}
+
+impl<'a> State<'a> {
+    fn start(target: &'a Target, drafter: &'a DFlashDrafter, prompt: &[i64], options: &'a DecodeOptions) -> Self {
+        let block = if options.block_size == 0 { drafter.config.block_size } else { options.block_size as i64 };
+        let capacity = (prompt.len() + options.max_new_tokens) as i64 + 2 * block;
+        let mut cache = target.cache(1, capacity);
+        let context = ContextCache::new(drafter, capacity, target.kind(), target.device());
+        let input = Tensor::from_slice(prompt).to_device(target.device()).unsqueeze(0);
+        let features = target.prefill(&input, &mut cache, &drafter.config.target_layer_ids);
+        let first = greedy(&target.logits(&features.last.narrow(1, prompt.len() as i64 - 1, 1))).first().copied().unwrap_or(0);
+        let mut state = Self { target, drafter, options, block, ids: prompt.to_vec(), cache, context };
+        state.ids.push(first);
+        state.see(&features, prompt.len() as i64);
+        state
+    }
+
+    /// Hands the first `rows` of the tapped hidden states to the drafter.
+    fn see(&mut self, features: &Features, rows: i64) {
+        let taps = Tensor::cat(&features.taps, -1).narrow(1, 0, rows);
+        let taps = if self.options.zero_features { taps.zeros_like() } else { taps };
+        self.context.extend(self.drafter, &taps);
+    }
+
+    fn stopped(&self, prompt: usize) -> bool {
+        self.ids[prompt..].iter().any(|id| self.options.stop_ids.contains(id))
+    }
+
+    fn verify_one_block(&mut self) -> usize {
+        let start = self.ids.len() as i64 - 1;
+        let draft = self.draft();
+        let mut block = vec![self.ids[self.ids.len() - 1]];
+        block.extend(&draft);
+        let device = self.target.device();
+        let input = Tensor::from_slice(&block).to_device(device).unsqueeze(0);
+        let positions = Tensor::arange_start(start, start + self.block, (Kind::Int64, device));
+        let mask = causal_mask(start, self.block, self.target.kind(), device);
+        let taps = &self.drafter.config.target_layer_ids;
+        let features = self.target.step(&input, &positions, &mask, &mut self.cache, taps);
+        let truth = greedy(&self.target.logits(&features.last));
+        let accepted = draft.iter().zip(&truth).take_while(|(d, t)| d == t).count();
+        self.ids.extend(&draft[..accepted]);
+        self.ids.push(truth[accepted]);
+        self.cache.crop(start + accepted as i64 + 1);
+        self.see(&features, accepted as i64 + 1);
+        accepted + 1
+    }
+
+    /// The drafter's tokens for slots 1..B.
+    fn draft(&self) -> Vec<i64> {
+        let mut ids = vec![self.drafter.config.mask_token_id; self.block as usize];
+        ids[0] = self.ids[self.ids.len() - 1];
+        if self.block == 1 {
+            return Vec::new();
+        }
+        let ids = Tensor::from_slice(&ids).to_device(self.target.device()).unsqueeze(0);
+        let embedded = Tensor::embedding(&self.target.embedding, &ids, -1, false, false);
+        let y = self.context.block(self.drafter, &embedded).narrow(1, 1, self.block - 1);
+        greedy(&y.linear(&self.target.head, None::<Tensor>))
+    }
+}
+
+/// The likeliest token of every row of [1, rows, V]; of equals the lowest id.
+fn greedy(logits: &Tensor) -> Vec<i64> {
+    let best = logits.argmax(-1, false).view([-1]).to_device(Device::Cpu);
+    Vec::try_from(best).unwrap_or_default()
+}
+
+/// Row k of a block behind `start` cached rows sees the cache and the block's rows up to k: [1, 1, B, start + B].
+fn causal_mask(start: i64, block: i64, kind: Kind, device: Device) -> Tensor {
+    let hidden = Tensor::ones([block, start + block], (Kind::Bool, device)).triu(start + 1);
+    Tensor::zeros([block, start + block], (kind, device)).masked_fill(&hidden, f64::NEG_INFINITY).view([
+        1,
+        1,
+        block,
+        start + block,
+    ])
+}

@@ -1,0 +1,9 @@
+//! Held-out evaluation: what a drafter is worth when it is served.
+
+mod decode;
+mod equality;
+mod report;
+
+pub use decode::{DecodeOptions, Decoded, decode};
+pub use equality::{Agreement, agreement};
+pub use report::{Evaluation, evaluate};

@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+
+pub mod candidates;
+pub mod config;
+pub mod data;
+pub mod device;
+pub mod doctor;
+pub mod drafter;
+mod error;
+pub mod eval;
+pub mod loss;
+pub mod model;
+pub mod optim;
+pub mod pipeline;
+pub mod prepare;
+pub mod session;
+pub mod target;
+
+pub use error::TrainError;

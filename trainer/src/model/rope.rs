@@ -1,0 +1,88 @@
+//! Rotary positions, half-split (NeoX) rotation, as in Hugging Face's Llama and Qwen.
+
+use serde::Deserialize;
+use tch::{Device, Kind, Tensor};
+
+/// How the frequencies are stretched for longer contexts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RopeScaling {
+    /// Not at all.
+    Default,
+    /// All frequencies divided by a factor.
+    Linear {
+        /// The divisor.
+        factor: f64,
+    },
+    /// Llama 3.1's: low frequencies divided, high ones kept, a blend between.
+    Llama3(Llama3),
+}
+
+/// Parameters of Llama 3.1's scaling.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Llama3 {
+    /// Divisor of the low frequencies.
+    pub factor: f64,
+    /// Turns within the original context below which a frequency is low.
+    pub low_freq_factor: f64,
+    /// Turns within the original context above which a frequency is high.
+    pub high_freq_factor: f64,
+    /// The original context, tokens.
+    pub original_max_position_embeddings: f64,
+}
+
+/// Tables of cosines and sines, [positions, head_dim] each.
+#[derive(Debug)]
+pub struct Rope {
+    cos: Tensor,
+    sin: Tensor,
+}
+
+impl Rope {
+    /// Tables for positions 0..`positions`, computed in float64 and rounded once to `kind`.
+    #[must_use]
+    pub fn new(head_dim: i64, theta: f64, scaling: &RopeScaling, positions: i64, kind: Kind, device: Device) -> Self {
+        let inverse: Vec<f64> = (0..head_dim / 2)
+            .map(|i| scaled(theta.powf(-2.0 * i as f64 / head_dim as f64), scaling))
+            .collect();
+        let inverse = Tensor::from_slice(&inverse);
+        let angle = Tensor::arange(positions, (Kind::Double, Device::Cpu)).outer(&inverse);
+        let angle = Tensor::cat(&[&angle, &angle], -1);
+        let place = |t: Tensor| t.to_kind(kind).to_device(device);
+        Self { cos: place(angle.cos()), sin: place(angle.sin()) }
+    }
+
+    /// Rotates queries or keys x [b, heads, rows, d] at `positions` [rows] or [b, rows] (Int64).
+    #[must_use]
+    pub fn apply(&self, x: &Tensor, positions: &Tensor) -> Tensor {
+        let shape = match positions.size()[..] {
+            [rows] => vec![1, 1, rows, -1],
+            [batch, rows] => vec![batch, 1, rows, -1],
+            _ => unreachable!("positions are [rows] or [b, rows]"),
+        };
+        let pick = |table: &Tensor| table.index_select(0, &positions.flatten(0, -1)).view(&shape[..]);
+        rotate(x, &pick(&self.cos), &pick(&self.sin))
+    }
+
+    /// How many positions the tables hold.
+    #[must_use]
+    pub fn positions(&self) -> i64 {
+        self.cos.size()[0]
+    }
+}
+
+fn rotate(x: &Tensor, cos: &Tensor, sin: &Tensor) -> Tensor {
+    let halves = x.chunk(2, -1);
+    x * cos + Tensor::cat(&[&halves[1].neg(), &halves[0]], -1) * sin
+}
+
+fn scaled(inverse: f64, scaling: &RopeScaling) -> f64 {
+    match scaling {
+        RopeScaling::Default => inverse,
+        RopeScaling::Linear { factor } => inverse / factor,
+        RopeScaling::Llama3(s) => {
+            let turns = s.original_max_position_embeddings * inverse / std::f64::consts::TAU;
+            let blend = ((turns - s.low_freq_factor) / (s.high_freq_factor - s.low_freq_factor)).clamp(0.0, 1.0);
+            blend * inverse + (1.0 - blend) * inverse / s.factor
+        }
+    }
+}

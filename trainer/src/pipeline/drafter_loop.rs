@@ -1,0 +1,223 @@
+//! The lane `drafter:0`: trains the drafter on hidden states.
+
+use super::metrics::{Metrics, Reading};
+use super::observe::Step;
+use super::run::Shared;
+use super::target_loop::HIDDEN_STATES_FLOW;
+use super::{HiddenStates, lane};
+use crate::candidates::Candidates;
+use crate::config::{Train, Vocabulary};
+use crate::drafter::anchors::{self, Blocks, Row};
+use crate::drafter::{BlockMask, DFlashDrafter};
+use crate::loss::{HeadRows, Loss, cross_entropy, default_gamma};
+use crate::optim::{self, Optimizer};
+use dflash_profiler::timeline::{MetricsRow, MetricsWriter};
+use dflash_profiler::{begin_iteration, flow_take, span};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use tch::{Device, Tensor};
+
+/// Name of the lane.
+pub(super) const LANE: &str = "drafter:0";
+
+/// One training step for every batch of hidden states.
+pub struct DrafterTrainLoop<'a> {
+    shared: &'a Shared<'a>,
+    settings: &'a Train,
+    drafter: DFlashDrafter,
+    optimizer: Optimizer,
+    embedding: Tensor,
+    head: Tensor,
+    candidates: Option<Candidates>,
+    gamma: f64,
+    rng: StdRng,
+    metrics: Metrics,
+    csv: MetricsWriter,
+    waits: Waits,
+}
+
+/// How much of its time the lane has waited since the last log line.
+struct Waits {
+    since: Instant,
+    seconds: f64,
+}
+
+impl<'a> DrafterTrainLoop<'a> {
+    pub(super) fn new(
+        shared: &'a Shared<'a>,
+        settings: &'a Train,
+        drafter: DFlashDrafter,
+        (embedding, head): (Tensor, Tensor),
+        csv: MetricsWriter,
+        seed: u64,
+    ) -> Self {
+        drafter.require_gradients();
+        let c = &drafter.config;
+        let ids = || shared.samples.iter().flat_map(|s| s.ids.iter().copied());
+        let candidates = (settings.vocabulary == Vocabulary::Candidates)
+            .then(|| Candidates::new(c.vocab_size, settings.candidate_low, ids(), settings.candidate_random));
+        let gamma = if settings.gamma == 0.0 { default_gamma(c.block_size) } else { settings.gamma };
+        Self {
+            optimizer: Optimizer::new(drafter.parameters(), settings.into()),
+            metrics: Metrics::new(c.block_size as usize),
+            rng: StdRng::seed_from_u64(seed),
+            waits: Waits { since: Instant::now(), seconds: 0.0 },
+            shared,
+            settings,
+            drafter,
+            embedding,
+            head,
+            candidates,
+            gamma,
+            csv,
+        }
+    }
+
+    /// Until the hidden states end; returns the trained drafter and the steps made.
+    pub(super) fn run(mut self) -> (DFlashDrafter, usize) {
+        let depth = self.shared.profiler.counter("queue.hidden_states.depth", "items");
+        let mut step = 0;
+        loop {
+            let guard = begin_iteration(self.shared.kind(step as u64));
+            let Some((states, left)) = self.wait() else {
+                guard.cancel();
+                break;
+            };
+            depth.record(left as f64);
+            flow_take(HIDDEN_STATES_FLOW + states.number);
+            guard.tokens(self.shared.tokens(&states.samples));
+            self.train(&states, step);
+            step += 1;
+            let reading = {
+                let _span = span!("drafter.log");
+                self.log(step)
+            };
+            drop(guard);
+            if reading {
+                lane::report(self.shared.observer, LANE, step as u64 - 1);
+            }
+        }
+        (self.drafter, step)
+    }
+
+    fn wait(&mut self) -> Option<(HiddenStates, usize)> {
+        let _span = span!("drafter.wait");
+        let began = Instant::now();
+        let taken = self.shared.hidden_states.take();
+        self.waits.seconds += began.elapsed().as_secs_f64();
+        taken
+    }
+
+    fn train(&mut self, states: &HiddenStates, step: usize) {
+        let taps = {
+            let _span = span!("drafter.upload");
+            states.taps.to_device(self.embedding.device())
+        };
+        let blocks = {
+            let _span = span!("drafter.anchors");
+            self.draw(&states.samples)
+        };
+        let mask = {
+            let _span = span!("drafter.mask");
+            let (context, block) = (taps.size()[1], self.drafter.config.block_size);
+            BlockMask::new(&blocks.anchors, &blocks.keep, context, block, taps.device())
+        };
+        let y = {
+            let _span = span!("drafter.forward");
+            let embedded = Tensor::embedding(&self.embedding, &blocks.ids, -1, false, false);
+            self.drafter.forward(&taps, &embedded, &blocks.positions, &mask)
+        };
+        let loss = self.loss(&y, &blocks);
+        {
+            let _span = span!("drafter.backward");
+            loss.mean.backward();
+        }
+        let norm = {
+            let _span = span!("drafter.clip");
+            self.optimizer.clip()
+        };
+        {
+            let _span = span!("drafter.step");
+            let s = self.settings;
+            self.optimizer.step(optim::factor(s.schedule, step, s.steps, s.warmup));
+        }
+        let supervised = self.shared.supervised(&states.samples);
+        self.metrics.add(&loss, blocks.slots, norm, self.shared.tokens(&states.samples), supervised);
+    }
+
+    fn draw(&mut self, samples: &[usize]) -> Blocks {
+        let rows: Vec<Row<'_>> = samples.iter().map(|&i| self.shared.samples[i].row()).collect();
+        let n = self.settings.anchors;
+        let drawn: Vec<_> = rows.iter().map(|row| anchors::draw(row.loss_mask, n, &mut self.rng)).collect();
+        let c = &self.drafter.config;
+        anchors::layout(&rows, &drawn, n, c.block_size as usize, c.mask_token_id, self.embedding.device())
+    }
+
+    fn loss(&mut self, y: &Tensor, blocks: &Blocks) -> Loss {
+        let _span = span!("drafter.loss");
+        let rows = match &self.candidates {
+            Some(candidates) => candidates.draw(&self.head, &mut self.rng),
+            None => HeadRows { weight: self.head.shallow_clone(), row_of: None },
+        };
+        cross_entropy(y, &blocks.slots, &rows, self.gamma)
+    }
+
+    /// Reads the figures back and reports them, every `log_every` steps; otherwise only counts the step.
+    fn log(&mut self, step: usize) -> bool {
+        let due = (step as u64).is_multiple_of(self.shared.log_every) || step == self.settings.steps;
+        let reading = due.then(|| self.metrics.read());
+        if let Some(reading) = &reading {
+            self.write(step, reading);
+        }
+        self.shared.observer.step(&Step {
+            step,
+            steps: self.settings.steps,
+            loss: reading.as_ref().map(|r| r.loss),
+            accuracy: reading.as_ref().map(|r| r.accuracy),
+            tokens_per_s: reading.as_ref().map(|r| r.tokens_per_s),
+            waiting: if due { self.waiting() } else { String::new() },
+        });
+        due
+    }
+
+    fn write(&mut self, step: usize, r: &Reading) {
+        let s = self.settings;
+        let factor = optim::factor(s.schedule, step - 1, s.steps, s.warmup);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let row = MetricsRow {
+            attempt: 1,
+            step: step as u64,
+            time_ns: i64::try_from(now.as_nanos()).unwrap_or(i64::MAX),
+            loss: Some(r.loss),
+            accuracy: Some(r.accuracy),
+            slots: r.slots.clone(),
+            learning_rate: Some(s.learning_rate * factor),
+            gradient_norm: Some(r.gradient_norm),
+            acceptance_length: None,
+            tokens_per_s: Some(r.tokens_per_s),
+            supervised_tokens_per_s: Some(r.supervised_per_s),
+        };
+        // A full disk costs the metrics, never the training; the profiler says so too.
+        if let Err(error) = self.csv.write(&row) {
+            self.shared.warn(&error.to_string());
+        }
+    }
+
+    fn waiting(&mut self) -> String {
+        let all = self.waits.since.elapsed().as_secs_f64().max(1e-9);
+        let share = self.waits.seconds / all;
+        self.waits = Waits { since: Instant::now(), seconds: 0.0 };
+        let target = self.shared.target_wait.take_share(all);
+        if share >= target {
+            format!("drafter waits {:.0} % for hidden states", share * 100.0)
+        } else {
+            format!("target waits {:.0} % for room", target * 100.0)
+        }
+    }
+}
+
+/// Where embedding and head should be for a drafter on `device`.
+pub(super) fn shared_rows(target: &crate::target::Target, device: Device) -> (Tensor, Tensor) {
+    (target.embedding.to_device(device), target.head.to_device(device))
+}

@@ -1,0 +1,61 @@
+//! A lane: a named thread whose panic becomes an error that names it.
+
+use super::observe::{LaneReport, Observer, StageMean};
+use dflash_profiler::Lane;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+/// Runs `work` on a thread of its own that is bound to `lane`; `on_failure` runs there if it panics.
+pub(super) fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &'static str,
+    lane: Lane,
+    work: impl FnOnce() -> T + Send + 'scope,
+    on_failure: impl FnOnce() + Send + 'scope,
+) -> std::io::Result<ScopedJoinHandle<'scope, Result<T, String>>> {
+    Builder::new().name(name.to_owned()).spawn_scoped(scope, move || {
+        let _on_lane = lane.enter();
+        // libtorch's errors arrive as panics of tch: an out-of-memory must not take the other lanes with it silently.
+        let result = catch_unwind(AssertUnwindSafe(work)).map_err(|cause| cause_text(cause.as_ref()));
+        if result.is_err() {
+            on_failure();
+        }
+        result
+    })
+}
+
+/// What a panic said; of libtorch's messages only what comes before the C++ backtrace.
+pub(super) fn cause_text(cause: &(dyn Any + Send)) -> String {
+    let text = cause.downcast_ref::<String>().map(String::as_str).or_else(|| cause.downcast_ref::<&str>().copied());
+    let text = text.unwrap_or("it panicked without a message");
+    text.split("\\nException raised from").next().unwrap_or(text).trim().to_owned()
+}
+
+/// Tells the observer the lane's mean times since the last call.
+pub(super) fn report(observer: &dyn Observer, lane: &'static str, iteration: u64) {
+    let stats = dflash_profiler::take_stats();
+    let iterations = stats.iter().find(|s| s.name == "total").map_or(0, |s| s.count);
+    if iterations == 0 {
+        return;
+    }
+    let mean = |s: &dflash_profiler::Stat| StageMean {
+        stage: s.name.to_owned(),
+        ms: s.total.as_secs_f64() * 1e3 / iterations as f64,
+    };
+    let stages = stats.iter().map(mean).collect();
+    observer.lane(&LaneReport { lane: lane.to_owned(), iteration, iterations, stages });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_names_its_cause_without_the_backtrace() {
+        let cause: Box<dyn Any + Send> = Box::new("Torch(\"out of memory\\nException raised from malloc\")".to_owned());
+        assert_eq!(cause_text(cause.as_ref()), "Torch(\"out of memory");
+        let cause: Box<dyn Any + Send> = Box::new("plain");
+        assert_eq!(cause_text(cause.as_ref()), "plain");
+    }
+}

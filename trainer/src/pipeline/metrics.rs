@@ -1,0 +1,90 @@
+//! Loss and accuracies, summed on the device and read back only when they are reported.
+
+use crate::drafter::anchors::Slots;
+use crate::loss::Loss;
+use std::time::Instant;
+use tch::{Device, Kind, Tensor};
+
+/// Sums since the last reading.
+#[derive(Debug)]
+pub(super) struct Metrics {
+    block: usize,
+    began: Instant,
+    tokens: u64,
+    supervised: u64,
+    steps: Vec<Pending>,
+}
+
+/// One step's figures, still on the device.
+#[derive(Debug)]
+struct Pending {
+    numerator: Tensor,
+    denominator: f64,
+    correct: Tensor,
+    slot: Vec<i64>,
+    norm: Tensor,
+}
+
+/// Figures of some steps.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Reading {
+    pub(super) loss: f64,
+    pub(super) accuracy: f64,
+    /// Accuracy of slots 1..B.
+    pub(super) slots: Vec<f64>,
+    /// Mean gradient norm before clipping.
+    pub(super) gradient_norm: f64,
+    pub(super) tokens_per_s: f64,
+    pub(super) supervised_per_s: f64,
+}
+
+impl Metrics {
+    pub(super) fn new(block: usize) -> Self {
+        Self { block, began: Instant::now(), tokens: 0, supervised: 0, steps: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, loss: &Loss, slots: Slots, norm: Tensor, tokens: u64, supervised: u64) {
+        self.tokens += tokens;
+        self.supervised += supervised;
+        let numerator = loss.numerator.detach();
+        let correct = loss.correct.shallow_clone();
+        self.steps.push(Pending { numerator, denominator: loss.denominator, correct, slot: slots.slot, norm });
+    }
+
+    /// Reads everything back (this waits for the device) and starts anew.
+    pub(super) fn read(&mut self) -> Reading {
+        let seconds = self.began.elapsed().as_secs_f64().max(1e-9);
+        let mut hits = vec![(0u64, 0u64); self.block];
+        let (mut numerator, mut denominator, mut norms) = (0.0, 0.0, 0.0);
+        for step in &self.steps {
+            numerator += number(&step.numerator);
+            denominator += step.denominator;
+            norms += number(&step.norm);
+            let correct = Vec::<bool>::try_from(step.correct.to_device(Device::Cpu)).unwrap_or_default();
+            for (&slot, hit) in step.slot.iter().zip(correct) {
+                let (right, all) = &mut hits[slot as usize];
+                *right += u64::from(hit);
+                *all += 1;
+            }
+        }
+        let (right, all) = hits.iter().fold((0, 0), |(r, a), (right, all)| (r + right, a + all));
+        let reading = Reading {
+            loss: ratio(numerator, denominator),
+            accuracy: ratio(right as f64, all as f64),
+            slots: hits[1..].iter().map(|&(right, all)| ratio(right as f64, all as f64)).collect(),
+            gradient_norm: ratio(norms, self.steps.len() as f64),
+            tokens_per_s: self.tokens as f64 / seconds,
+            supervised_per_s: self.supervised as f64 / seconds,
+        };
+        *self = Self::new(self.block);
+        reading
+    }
+}
+
+fn number(t: &Tensor) -> f64 {
+    t.to_kind(Kind::Double).double_value(&[])
+}
+
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole == 0.0 { 0.0 } else { part / whole }
+}

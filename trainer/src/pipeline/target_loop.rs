@@ -1,0 +1,94 @@
+//! The lane `target:0`: reads batches, leaves concatenated hidden states.
+
+use super::features::Features;
+use super::run::Shared;
+use super::{Batch, HiddenStates, lane};
+use crate::target::Target;
+use dflash_profiler::{begin_iteration, flow_put, flow_take, span};
+use tch::{Device, Tensor};
+
+/// Name of the lane.
+pub(super) const LANE: &str = "target:0";
+
+/// Runs the target over every batch, or takes what it has kept of an earlier epoch.
+pub struct TargetForwardLoop<'a> {
+    shared: &'a Shared<'a>,
+    target: Target,
+    taps: Vec<usize>,
+    features: Features,
+    drafter_device: Device,
+}
+
+impl<'a> TargetForwardLoop<'a> {
+    pub(super) fn new(shared: &'a Shared<'a>, target: Target, taps: Vec<usize>, drafter_device: Device) -> Self {
+        Self { shared, target, taps, features: Features::new(shared.feature_cache), drafter_device }
+    }
+
+    /// Until the batch queue ends, or nobody wants hidden states any more.
+    pub(super) fn run(mut self) {
+        let _guard = tch::no_grad_guard();
+        let taken_depth = self.shared.profiler.counter("queue.batches.depth", "items");
+        let put_depth = self.shared.profiler.counter("queue.hidden_states.depth", "items");
+        for iteration in 0.. {
+            let guard = begin_iteration(self.shared.kind(iteration));
+            let taken = {
+                let _span = span!("target.wait");
+                self.shared.batches.take()
+            };
+            let Some((batch, depth)) = taken else {
+                guard.cancel();
+                break;
+            };
+            taken_depth.record(depth as f64);
+            flow_take(batch.number);
+            guard.tokens(self.shared.tokens(&batch.samples));
+            let states = self.read(batch);
+            {
+                let _span = span!("target.put");
+                flow_put(HIDDEN_STATES_FLOW + states.number);
+                let began = std::time::Instant::now();
+                let Some(depth) = self.shared.hidden_states.put(states) else { break };
+                self.shared.target_wait.add(began.elapsed());
+                put_depth.record(depth as f64);
+            }
+            drop(guard);
+            if (iteration + 1).is_multiple_of(self.shared.log_every) {
+                lane::report(self.shared.observer, LANE, iteration);
+            }
+        }
+        self.shared.hidden_states.close();
+    }
+
+    fn read(&mut self, batch: Batch) -> HiddenStates {
+        let missing = self.features.missing(&batch.samples);
+        let lengths: Vec<i64> = batch.samples.iter().map(|&i| self.shared.samples[i].ids.len() as i64).collect();
+        let fresh = (!missing.is_empty()).then(|| self.forward(&batch, &missing));
+        let whole = fresh.as_ref().filter(|_| missing.len() == batch.samples.len());
+        let taps = {
+            let _span = span!("target.pack");
+            if let Some(fresh) = &fresh {
+                self.features.keep(&batch.samples, &missing, &lengths, fresh);
+            }
+            match whole {
+                Some(taps) => taps.shallow_clone(),
+                None => self.features.gather(&batch.samples, Device::Cpu).unwrap_or_default(),
+            }
+        };
+        let _span = span!("target.copy");
+        HiddenStates { number: batch.number, samples: batch.samples, taps: taps.to_device(self.drafter_device) }
+    }
+
+    /// The target over some rows of a batch: [rows, S, n·D].
+    fn forward(&self, batch: &Batch, rows: &[usize]) -> Tensor {
+        let ids = {
+            let _span = span!("target.upload");
+            let index: Vec<i64> = rows.iter().map(|&r| r as i64).collect();
+            batch.ids.index_select(0, &Tensor::from_slice(&index)).to_device(self.target.device())
+        };
+        let _span = span!("target.forward");
+        Tensor::cat(&self.target.features(&ids, &self.taps, false).taps, -1)
+    }
+}
+
+/// Hand-offs of hidden states are told from those of batches by this offset.
+pub(super) const HIDDEN_STATES_FLOW: u64 = 1 << 40;

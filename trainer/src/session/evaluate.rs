@@ -1,0 +1,157 @@
+//! The evaluation of a run's drafter on held-out prompts, with two controls.
+
+use super::train::fresh_drafter;
+use crate::config::Config;
+use crate::data::read_conversations;
+use crate::device;
+use crate::drafter;
+use crate::error::TrainError;
+use crate::eval::{DecodeOptions, Evaluation, evaluate};
+use crate::prepare::{TextTools, stop_ids};
+use crate::target::Target;
+use dflash_profiler::timeline::RunDir;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// What is evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Control {
+    /// The trained drafter.
+    Trained,
+    /// The drafter as it was before training.
+    Untrained,
+    /// The trained drafter, with zeros instead of the target's hidden states.
+    Zeroed,
+}
+
+/// What the command line adds.
+#[derive(Clone, Debug, Default)]
+pub struct EvaluateOptions {
+    /// Another configuration than the run's own.
+    pub config: Option<Config>,
+    /// Prompts for the trained drafter, if other than configured.
+    pub prompts: Option<usize>,
+    /// Prompts for the controls, if other than configured.
+    pub control_prompts: Option<usize>,
+}
+
+/// The figures of a run's drafter.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunEvaluation {
+    /// The trained drafter.
+    pub trained: Evaluation,
+    /// The drafter before training; `None` without controls.
+    pub untrained: Option<Evaluation>,
+    /// The trained drafter without context features; `None` without controls.
+    pub zeroed: Option<Evaluation>,
+}
+
+impl RunEvaluation {
+    /// The line that a demo ends with.
+    #[must_use]
+    pub fn tau_line(&self) -> String {
+        match (&self.untrained, &self.zeroed) {
+            (Some(untrained), Some(zeroed)) => format!(
+                "tau: untrained {:.2}, trained {:.2}, trained but with context features zeroed at evaluation {:.2}",
+                untrained.tau, self.trained.tau, zeroed.tau
+            ),
+            _ => format!("tau: trained {:.2}", self.trained.tau),
+        }
+    }
+}
+
+/// Evaluates the drafter that a run has exported, and writes the figures into its run.json. `progress` is told what is
+/// being evaluated, over how many prompts, and the figures so far.
+///
+/// # Errors
+/// Bad input; see [`TrainError`].
+pub fn evaluate_run(
+    run: &RunDir,
+    options: &EvaluateOptions,
+    progress: &mut dyn FnMut(Control, usize, &Evaluation),
+) -> Result<RunEvaluation, TrainError> {
+    let config = match &options.config {
+        Some(config) => config.clone(),
+        None => run_config(run)?,
+    };
+    let bench = Bench::load(&config, &run.checkpoints().join("export"))?;
+    let count = options.prompts.unwrap_or(config.eval.prompts);
+    let controls = options.control_prompts.unwrap_or(config.eval.control_prompts);
+    let control = |which, progress: &mut dyn FnMut(Control, usize, &Evaluation)| {
+        (controls > 0).then(|| bench.run(which, controls, progress))
+    };
+    let untrained = control(Control::Untrained, progress);
+    let trained = bench.run(Control::Trained, count, progress);
+    let zeroed = control(Control::Zeroed, progress);
+    let evaluation = RunEvaluation { trained, untrained, zeroed };
+    record(run, &evaluation)?;
+    Ok(evaluation)
+}
+
+fn run_config(run: &RunDir) -> Result<Config, TrainError> {
+    let config = run.manifest()?.config;
+    serde_json::from_value(config)
+        .map_err(|e| TrainError::NoConfig { run: run.path().to_owned(), problem: e.to_string() })
+}
+
+/// What all three evaluations share.
+struct Bench {
+    target: Target,
+    trained: drafter::DFlashDrafter,
+    untrained: drafter::DFlashDrafter,
+    prompts: Vec<Vec<i64>>,
+    options: DecodeOptions,
+}
+
+impl Bench {
+    fn load(config: &Config, export: &Path) -> Result<Self, TrainError> {
+        let kind = device::kind(config.model.dtype);
+        let device = device::resolve(config.pipeline.target_device)?;
+        let trained = drafter::load(export, kind, device)?;
+        let target = Target::load(&config.model.target, kind, device)?;
+        trained.config.check(&target.config, &export.join("config.json"))?;
+        let untrained = fresh_drafter(config, &target.config, kind, device)?;
+        let options = DecodeOptions {
+            max_new_tokens: config.eval.max_new_tokens,
+            stop_ids: stop_ids(&target.config),
+            block_size: 0,
+            zero_features: false,
+        };
+        let prompts = prompts(config, &TextTools::load(&config.model.target)?)?;
+        Ok(Self { target, trained, untrained, prompts, options })
+    }
+
+    fn run(
+        &self,
+        which: Control,
+        count: usize,
+        progress: &mut dyn FnMut(Control, usize, &Evaluation),
+    ) -> Evaluation {
+        let drafter = if which == Control::Untrained { &self.untrained } else { &self.trained };
+        let options = DecodeOptions { zero_features: which == Control::Zeroed, ..self.options.clone() };
+        let prompts = &self.prompts[..count.min(self.prompts.len())];
+        evaluate(&self.target, drafter, prompts, &options, |e| progress(which, prompts.len(), e))
+    }
+}
+
+fn prompts(config: &Config, tools: &TextTools) -> Result<Vec<Vec<i64>>, TrainError> {
+    let path: &PathBuf = &config.data.heldout;
+    let prompts: Vec<Vec<i64>> =
+        read_conversations(path)?.iter().map(|c| tools.prompt(c)).collect::<Result<_, _>>()?;
+    let fitting: Vec<_> =
+        prompts.into_iter().filter(|p| !p.is_empty() && p.len() <= config.data.max_prompt_tokens).collect();
+    if fitting.is_empty() {
+        let problem = "no held-out prompt is within `max_prompt_tokens`; see [data]".to_owned();
+        return Err(TrainError::Empty { path: path.clone(), problem });
+    }
+    Ok(fitting)
+}
+
+fn record(run: &RunDir, evaluation: &RunEvaluation) -> Result<(), TrainError> {
+    let mut manifest = run.manifest()?;
+    manifest.results.insert("tau".to_owned(), evaluation.trained.tau.into());
+    let whole = serde_json::to_value(evaluation).unwrap_or_default();
+    manifest.results.insert("evaluation".to_owned(), whole);
+    Ok(run.write_manifest(&manifest)?)
+}

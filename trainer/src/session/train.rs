@@ -1,0 +1,184 @@
+//! A training run from its configuration to its exported drafter, all of it recorded in a run directory.
+
+use crate::config::{Config, Level as ConfigLevel};
+use crate::data::{PreloadedDataset, cached};
+use crate::device;
+use crate::drafter::{self, DFlashDrafter, DrafterConfig, Init};
+use crate::error::TrainError;
+use crate::pipeline::{self, Observer, Parts, Stop, Text};
+use crate::prepare::{self, TextTools};
+use crate::target::{Target, TargetConfig};
+use dflash_profiler::timeline::{Manifest, MetricsWriter, RunDir, State};
+use dflash_profiler::{Level, Options, Profiler};
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+use tch::{Device, Kind};
+
+/// What the command line adds to the configuration.
+#[derive(Clone, Debug, Default)]
+pub struct TrainOptions {
+    /// The command line, for run.json.
+    pub command: Vec<String>,
+    /// The configuration file, as it was given, for messages.
+    pub config_name: String,
+}
+
+/// A finished training.
+#[derive(Debug)]
+pub struct Trained {
+    /// Its run directory.
+    pub run: RunDir,
+    /// Steps made; fewer than configured if it was stopped.
+    pub steps: usize,
+    /// The exported drafter.
+    pub drafter: PathBuf,
+    /// It was stopped before its end.
+    pub stopped: bool,
+    /// What the recorder could not do, if anything.
+    pub trouble: Option<String>,
+}
+
+/// Everything that is loaded before the first step.
+struct Loaded {
+    samples: Vec<Text>,
+    target: Target,
+    drafter: DFlashDrafter,
+    drafter_device: Device,
+}
+
+/// Trains a drafter. `stop` is asked now and then: true ends early with what has been learnt; `begun` is told the run directory.
+///
+/// # Errors
+/// Bad input before anything is written; a lane that failed, with the run directory closed as failed.
+pub fn train(
+    config: &Config,
+    options: &TrainOptions,
+    observer: &dyn Observer,
+    stop: Stop<'_>,
+    begun: impl FnOnce(&RunDir),
+) -> Result<Trained, TrainError> {
+    let loaded = load(config, options)?;
+    let target_config = loaded.target.config.clone();
+    let run = RunDir::create(&config.run.dir, &config.run.name, manifest(config, options))?;
+    begun(&run);
+    let profiler = start_profiler(&run, config)?;
+    let trained = match run_pipeline(config, loaded, &run, &profiler, observer, stop) {
+        Ok(outcome) => export(outcome, &target_config, &run, stop),
+        Err(error) => Err(error),
+    };
+    let trouble = profiler.trouble();
+    profiler.finish();
+    close(&run, &trained)?;
+    trained.map(|mut trained| {
+        trained.trouble = trouble;
+        trained
+    })
+}
+
+fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
+    let tools = TextTools::load(&config.model.target)?;
+    if !cached(&config.data.shards, &prepare::key(config, &tools)?)? {
+        return Err(TrainError::NotPrepared { shards: config.data.shards.clone(), config: options.config_name.clone() });
+    }
+    let samples = texts(&PreloadedDataset::open(&config.data.shards)?);
+    let kind = device::kind(config.model.dtype);
+    let target_device = device::resolve(config.pipeline.target_device)?;
+    let drafter_device = device::resolve(config.pipeline.drafter_device)?;
+    let target = Target::load(&config.model.target, kind, target_device)?;
+    let drafter = fresh_drafter(config, &target.config, kind, drafter_device)?;
+    Ok(Loaded { samples, target, drafter, drafter_device })
+}
+
+/// The drafter that a configuration begins with.
+///
+/// # Errors
+/// It does not fit the target.
+pub(super) fn fresh_drafter(
+    config: &Config,
+    target: &TargetConfig,
+    kind: Kind,
+    device: Device,
+) -> Result<DFlashDrafter, TrainError> {
+    let shape = DrafterConfig::for_target(target, &config.drafter);
+    shape.check(target, &config.model.target.join("config.json"))?;
+    let seed = i64::try_from(config.run.seed).unwrap_or(i64::MAX);
+    Ok(DFlashDrafter::fresh(&shape, Init { seed, final_norm: config.drafter.final_norm_init }, kind, device))
+}
+
+fn texts(dataset: &PreloadedDataset) -> Vec<Text> {
+    let text = |s: &crate::data::Sample| Text {
+        ids: s.ids.iter().map(|&id| i64::from(id)).collect(),
+        loss_mask: s.loss_mask.clone(),
+    };
+    dataset.samples().iter().map(text).collect()
+}
+
+fn manifest(config: &Config, options: &TrainOptions) -> Manifest {
+    let mut manifest = Manifest::default();
+    manifest.command.clone_from(&options.command);
+    manifest.version = env!("CARGO_PKG_VERSION").to_owned();
+    manifest.config = serde_json::to_value(config).unwrap_or_default();
+    manifest
+}
+
+fn start_profiler(run: &RunDir, config: &Config) -> Result<Profiler, TrainError> {
+    let mut options = Options::new(run.clone());
+    options.level = match config.profile.level {
+        ConfigLevel::Off => Level::Off,
+        ConfigLevel::Stages => Level::Stages,
+        ConfigLevel::Layers => Level::Layers,
+    };
+    Ok(Profiler::start(options)?)
+}
+
+fn run_pipeline(
+    config: &Config,
+    loaded: Loaded,
+    run: &RunDir,
+    profiler: &Profiler,
+    observer: &dyn Observer,
+    stop: Stop<'_>,
+) -> Result<pipeline::Outcome, TrainError> {
+    let slots = loaded.drafter.config.block_size as usize - 1;
+    pipeline::run(Parts {
+        config,
+        samples: &loaded.samples,
+        target: loaded.target,
+        drafter: loaded.drafter,
+        drafter_device: loaded.drafter_device,
+        profiler,
+        observer,
+        metrics: MetricsWriter::open(&run.metrics_csv(), slots)?,
+        stop,
+    })
+}
+
+fn export(
+    outcome: pipeline::Outcome,
+    target: &TargetConfig,
+    run: &RunDir,
+    stop: Stop<'_>,
+) -> Result<Trained, TrainError> {
+    let dir = run.checkpoints().join("export");
+    drafter::save(&outcome.drafter, target, &dir).map_err(|source| TrainError::Save { path: dir.clone(), source })?;
+    let stopped = stop();
+    Ok(Trained { run: run.clone(), steps: outcome.steps, drafter: dir, stopped, trouble: None })
+}
+
+/// Writes the outcome into run.json.
+fn close(run: &RunDir, trained: &Result<Trained, TrainError>) -> Result<(), TrainError> {
+    let mut manifest = run.manifest()?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    manifest.ended_unix_ns = i64::try_from(now.as_nanos()).ok();
+    let (state, outcome) = match trained {
+        Ok(t) if t.stopped => (State::Stopped, format!("stopped after {} steps", t.steps)),
+        Ok(t) => (State::Finished, format!("{} steps", t.steps)),
+        Err(error) => (State::Failed, error.to_string()),
+    };
+    manifest.state = state;
+    manifest.outcome = Some(outcome);
+    if let Ok(t) = trained {
+        manifest.results.insert("steps".to_owned(), t.steps.into());
+    }
+    Ok(run.write_manifest(&manifest)?)
+}

@@ -1,0 +1,11 @@
+//! The frozen target: Llama, Qwen2 and Qwen3 from a Hugging Face directory.
+
+mod cache;
+mod config;
+mod generate;
+mod model;
+
+pub use cache::KvCache;
+pub use config::{Family, TargetConfig};
+pub use generate::{Answer, GenerateOptions, generate};
+pub use model::{Features, Target};

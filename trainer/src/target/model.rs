@@ -1,0 +1,225 @@
+//! The target's forward pass.
+
+use super::{Family, KvCache, TargetConfig};
+use crate::model::attention::{causal, masked, merge_heads, split_heads};
+use crate::model::{Linear, Mlp, ModelError, RmsNorm, Rope, Weights};
+use std::path::Path;
+use tch::{Device, Kind, Tensor};
+
+/// A frozen target.
+#[derive(Debug)]
+pub struct Target {
+    /// Its shape.
+    pub config: TargetConfig,
+    /// [V, D]
+    pub embedding: Tensor,
+    /// [V, D]; the embedding itself where the model ties them.
+    pub head: Tensor,
+    layers: Vec<Layer>,
+    norm: RmsNorm,
+    rope: Rope,
+    device: Device,
+    kind: Kind,
+}
+
+/// What a forward pass leaves.
+#[derive(Debug)]
+pub struct Features {
+    /// Residual stream after the last layer that ran, before the final norm: [b, S, D].
+    pub last: Tensor,
+    /// Outputs of the tapped layers, in the order of the taps: [b, S, D] each.
+    pub taps: Vec<Tensor>,
+}
+
+#[derive(Debug)]
+struct Layer {
+    input_norm: RmsNorm,
+    q: Linear,
+    k: Linear,
+    v: Linear,
+    o: Linear,
+    head_norms: Option<(RmsNorm, RmsNorm)>,
+    mlp_norm: RmsNorm,
+    mlp: Mlp,
+}
+
+impl Target {
+    /// Loads a Hugging Face directory onto a device, as `kind`.
+    ///
+    /// # Errors
+    /// See [`ModelError`].
+    pub fn load(dir: &Path, kind: Kind, device: Device) -> Result<Self, ModelError> {
+        let config = TargetConfig::load(dir)?;
+        let mut loader = Loader { weights: Weights::load(dir)?, kind, device, eps: config.rms_norm_eps };
+        let (v, d) = (config.vocab_size, config.hidden_size);
+        let embedding = loader.tensor("model.embed_tokens.weight", &[v, d])?;
+        // A tied model has no head of its own; a file that stores one anyway stores the same.
+        let head = if config.tied { embedding.shallow_clone() } else { loader.tensor("lm_head.weight", &[v, d])? };
+        let layers = (0..config.layers).map(|i| Layer::load(&mut loader, &config, i)).collect::<Result<_, _>>()?;
+        let norm = loader.norm("model.norm", d)?;
+        let positions = config.max_positions.min(MAX_POSITIONS);
+        let rope = Rope::new(config.head_dim, config.rope_theta, &config.rope_scaling, positions, kind, device);
+        Ok(Self { config, embedding, head, layers, norm, rope, device, kind })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// Its arithmetic.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Longest sequence that its position tables hold, tokens.
+    #[must_use]
+    pub fn max_length(&self) -> i64 {
+        self.rope.positions()
+    }
+
+    /// An empty cache for `batch` sequences of at most `capacity` tokens.
+    #[must_use]
+    pub fn cache(&self, batch: i64, capacity: i64) -> KvCache {
+        let shape = [batch, self.config.kv_heads, capacity, self.config.head_dim];
+        KvCache::new(self.config.layers, shape, self.kind, self.device)
+    }
+
+    /// Reads whole sequences; ids [b, S], padded at the end at most. Stops after the last tapped layer unless `whole`.
+    #[must_use]
+    pub fn features(&self, ids: &Tensor, taps: &[usize], whole: bool) -> Features {
+        let positions = Tensor::arange(ids.size()[1], (Kind::Int64, self.device));
+        let last = if whole { self.layers.len() } else { 1 + taps.iter().copied().max().unwrap_or(0) };
+        self.run(ids, taps, last, &positions, |_, q, k, v| causal(q, k, v))
+    }
+
+    /// Reads the beginning of sequences into an empty cache; ids [b, S], padded at the end at most. The padding's rows are
+    /// in the cache too: a mask must hide them later.
+    #[must_use]
+    pub fn prefill(&self, ids: &Tensor, cache: &mut KvCache, taps: &[usize]) -> Features {
+        let rows = ids.size()[1];
+        let positions = Tensor::arange(rows, (Kind::Int64, self.device));
+        let features = self.run(ids, taps, self.layers.len(), &positions, |layer, q, k, v| {
+            let _ = cache.extend(layer, k, v);
+            causal(q, k, v)
+        });
+        cache.advance(rows);
+        features
+    }
+
+    /// Reads the next tokens ids [b, Q] at `positions` [Q] or [b, Q] behind the cache; `mask` is additive, broadcast to
+    /// [b, 1, Q, cached + Q]. The cache counts the new rows as valid afterwards.
+    #[must_use]
+    pub fn step(&self, ids: &Tensor, positions: &Tensor, mask: &Tensor, cache: &mut KvCache, taps: &[usize]) -> Features {
+        let features = self.run(ids, taps, self.layers.len(), positions, |layer, q, k, v| {
+            let (k, v) = cache.extend(layer, k, v);
+            masked(q, &k, &v, mask)
+        });
+        cache.advance(ids.size()[1]);
+        features
+    }
+
+    /// Final norm and head: [.., D] -> [.., V].
+    #[must_use]
+    pub fn logits(&self, hidden: &Tensor) -> Tensor {
+        self.norm.forward(hidden).linear(&self.head, None::<Tensor>)
+    }
+
+    fn run(
+        &self,
+        ids: &Tensor,
+        taps: &[usize],
+        last: usize,
+        positions: &Tensor,
+        attend: impl Fn(usize, &Tensor, &Tensor, &Tensor) -> Tensor,
+    ) -> Features {
+        let mut x = Tensor::embedding(&self.embedding, ids, -1, false, false);
+        let mut outputs = Vec::with_capacity(taps.len());
+        for (i, layer) in self.layers[..last].iter().enumerate() {
+            x = layer.forward(&x, &self.rope, positions, self.config.head_dim, |q, k, v| attend(i, q, k, v));
+            if taps.contains(&i) {
+                outputs.push((i, x.shallow_clone()));
+            }
+        }
+        let tap = |id: &usize| outputs.iter().find(|(i, _)| i == id).map(|(_, x)| x.shallow_clone());
+        Features { taps: taps.iter().filter_map(tap).collect(), last: x }
+    }
+}
+
+/// Position tables longer than this are not worth their memory here.
+const MAX_POSITIONS: i64 = 32_768;
+
+impl Layer {
+    fn load(loader: &mut Loader, c: &TargetConfig, index: i64) -> Result<Self, ModelError> {
+        let (d, ffn) = (c.hidden_size, c.intermediate_size);
+        let (q_width, kv_width) = (c.heads * c.head_dim, c.kv_heads * c.head_dim);
+        let bias = c.family == Family::Qwen2;
+        let p = format!("model.layers.{index}");
+        let head_norms = match c.family {
+            Family::Qwen3 => Some((
+                loader.norm(&format!("{p}.self_attn.q_norm"), c.head_dim)?,
+                loader.norm(&format!("{p}.self_attn.k_norm"), c.head_dim)?,
+            )),
+            Family::Llama | Family::Qwen2 => None,
+        };
+        Ok(Self {
+            input_norm: loader.norm(&format!("{p}.input_layernorm"), d)?,
+            q: loader.linear(&format!("{p}.self_attn.q_proj"), [q_width, d], bias)?,
+            k: loader.linear(&format!("{p}.self_attn.k_proj"), [kv_width, d], bias)?,
+            v: loader.linear(&format!("{p}.self_attn.v_proj"), [kv_width, d], bias)?,
+            o: loader.linear(&format!("{p}.self_attn.o_proj"), [d, q_width], false)?,
+            head_norms,
+            mlp_norm: loader.norm(&format!("{p}.post_attention_layernorm"), d)?,
+            mlp: Mlp {
+                gate: loader.linear(&format!("{p}.mlp.gate_proj"), [ffn, d], false)?,
+                up: loader.linear(&format!("{p}.mlp.up_proj"), [ffn, d], false)?,
+                down: loader.linear(&format!("{p}.mlp.down_proj"), [d, ffn], false)?,
+            },
+        })
+    }
+
+    fn forward(
+        &self,
+        x: &Tensor,
+        rope: &Rope,
+        positions: &Tensor,
+        head_dim: i64,
+        attend: impl Fn(&Tensor, &Tensor, &Tensor) -> Tensor,
+    ) -> Tensor {
+        let h = self.input_norm.forward(x);
+        let mut q = split_heads(&self.q.forward(&h), head_dim);
+        let mut k = split_heads(&self.k.forward(&h), head_dim);
+        let v = split_heads(&self.v.forward(&h), head_dim);
+        if let Some((q_norm, k_norm)) = &self.head_norms {
+            (q, k) = (q_norm.forward(&q), k_norm.forward(&k));
+        }
+        let out = attend(&rope.apply(&q, positions), &rope.apply(&k, positions), &v);
+        let x = x + self.o.forward(&merge_heads(&out));
+        &x + self.mlp.forward(&self.mlp_norm.forward(&x))
+    }
+}
+
+struct Loader {
+    weights: Weights,
+    kind: Kind,
+    device: Device,
+    eps: f64,
+}
+
+impl Loader {
+    fn tensor(&mut self, name: &str, shape: &[i64]) -> Result<Tensor, ModelError> {
+        self.weights.take(name, shape, self.kind, self.device)
+    }
+
+    fn linear(&mut self, name: &str, shape: [i64; 2], bias: bool) -> Result<Linear, ModelError> {
+        let weight = self.tensor(&format!("{name}.weight"), &shape)?;
+        let bias = if bias { Some(self.tensor(&format!("{name}.bias"), &shape[..1])?) } else { None };
+        Ok(Linear { weight, bias })
+    }
+
+    fn norm(&mut self, name: &str, width: i64) -> Result<RmsNorm, ModelError> {
+        Ok(RmsNorm { weight: self.tensor(&format!("{name}.weight"), &[width])?, eps: self.eps })
+    }
+}

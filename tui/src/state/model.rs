@@ -1,0 +1,197 @@
+//! The numbers of one look at a run. All statistics are those of `dflash report`; only curves are added.
+
+use std::time::Duration;
+
+use dflash_reports::report::{Report, Throughput};
+use dflash_reports::stages::{LaneTable, Window};
+use dflash_reports::timeline::record::{Kind, LaneId, NameId};
+use dflash_reports::timeline::{Manifest, MetricsRow, State as RunState, Timeline};
+
+use super::WindowLength;
+use super::queues::{self, Queue};
+use super::run::{self, Losses, Run};
+use super::series::{Bins, Means};
+
+/// What a look at a run found.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// The directory's name.
+    pub name: &'a str,
+    /// Its run.json.
+    pub manifest: &'a Manifest,
+    /// Where it stands.
+    pub state: RunState,
+    /// Whether it runs on this machine, so that its process can be asked.
+    pub here: bool,
+    /// What was recorded.
+    pub timeline: &'a Timeline,
+    /// Rows of metrics.csv.
+    pub metrics: &'a [MetricsRow],
+    /// Files that could not be read, in words.
+    pub problems: &'a [String],
+    /// The time, nanoseconds since 1970.
+    pub now_unix_ns: i64,
+}
+
+/// One lane.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lane {
+    /// `drafter:0`, ….
+    pub name: String,
+    /// `cpu`, `cuda:0`, ….
+    pub device: String,
+    /// Process of a multi-process run.
+    pub rank: u32,
+    /// Its stage table; `None` while no iteration has ended in the window.
+    pub table: Option<LaneTable>,
+    /// Milliseconds per iteration over time, of each stage.
+    pub curves: Vec<(String, Vec<Option<f64>>)>,
+    /// The same of whole iterations.
+    pub total_curve: Vec<Option<f64>>,
+    /// The innermost span that was open at the newest record, and for how long.
+    pub inside: Option<(String, Duration)>,
+}
+
+impl Lane {
+    /// Training iterations a second.
+    #[must_use]
+    pub fn rate(&self) -> Option<f64> {
+        let table = self.table.as_ref()?;
+        let (begin, end) = table.extent_ns?;
+        let seconds = end.saturating_sub(begin) as f64 / 1e9;
+        (table.iterations > 0 && seconds > 0.0).then(|| table.iterations as f64 / seconds)
+    }
+
+    /// Share of the time spent waiting for input or for room; `None` if the lane has no stage that waits.
+    #[must_use]
+    pub fn waiting(&self) -> Option<f64> {
+        let waits = |stage: &str| stage.ends_with(".wait") || stage.ends_with(".put");
+        let rows = &self.table.as_ref()?.rows;
+        rows.iter().filter(|row| row.depth == 0 && waits(&row.stage)).map(|row| row.share).reduce(|a, b| a + b)
+    }
+}
+
+/// The numbers of one look at a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Model {
+    /// The run itself.
+    pub run: Run,
+    /// What is missing from its record.
+    pub losses: Losses,
+    /// Tokens and time.
+    pub throughput: Throughput,
+    /// Which side limits, as a sentence.
+    pub verdict: String,
+    /// All lanes, also those that have not finished an iteration.
+    pub lanes: Vec<Lane>,
+    /// The queues between them.
+    pub queues: Vec<Queue>,
+    /// Rows of metrics.csv, oldest first.
+    pub metrics: Vec<MetricsRow>,
+    /// How long the window really is.
+    pub covered: Option<Duration>,
+}
+
+impl Model {
+    /// Computes the numbers over the newest `window` of what was recorded.
+    #[must_use]
+    pub fn new(input: &Input, window: WindowLength) -> Self {
+        let timeline = input.timeline;
+        let extent = timeline.extent();
+        let age = extent.and_then(|(_, last)| run::age(timeline, last, input.now_unix_ns));
+        let run = Run::new(input.name, input.manifest, (input.state, input.here), age, input.now_unix_ns);
+        let mut losses = Losses::new(timeline, run.is_live());
+        losses.problems.extend_from_slice(input.problems);
+        let mut model = Self { run, losses, metrics: input.metrics.to_vec(), ..Self::default() };
+        if let Some((first, last)) = extent {
+            let from = window.nanoseconds().map_or(first, |ns| last.saturating_sub(ns).max(first));
+            model.covered = Some(Duration::from_nanos(last.abs_diff(from)));
+            model.measure(timeline, (from, last));
+        }
+        model
+    }
+
+    /// The newest known value of a column of metrics.csv.
+    pub fn newest<T>(&self, column: impl Fn(&MetricsRow) -> Option<T>) -> Option<T> {
+        self.metrics.iter().rev().find_map(column)
+    }
+
+    fn measure(&mut self, timeline: &Timeline, (from, last): (i64, i64)) {
+        let window = Window { from_ns: Some(from), ..Window::default() };
+        // The one error is an unknown lane in the window's filter, and this window has none.
+        let Ok(report) = Report::of(timeline, &window) else { return };
+        self.throughput = report.throughput;
+        self.verdict = report.verdict_text;
+        self.queues = queues::queues(timeline, &report.queues, (from, last));
+        let mut tables = report.stages.lanes;
+        for (id, lane) in (0..).map(LaneId).zip(&timeline.lanes) {
+            let is_its =
+                |table: &LaneTable| (&table.lane, &table.device, table.rank) == (&lane.name, &lane.device, lane.rank);
+            let table = tables.iter().position(is_its).map(|index| tables.remove(index));
+            self.lanes.push(Lane {
+                name: lane.name.clone(),
+                device: lane.device.clone(),
+                rank: lane.rank,
+                curves: curves(timeline, id, Bins::new(from, last)),
+                total_curve: total_curve(timeline, id, Bins::new(from, last)),
+                inside: inside(timeline, id, last),
+                table,
+            });
+        }
+    }
+}
+
+fn inside(timeline: &Timeline, lane: LaneId, last: i64) -> Option<(String, Duration)> {
+    let open = timeline.open.iter().filter(|span| span.lane == lane).max_by_key(|span| span.begin_ns)?;
+    let since = u64::try_from(last.saturating_sub(open.begin_ns)).unwrap_or(0);
+    Some((timeline.name(open.name).to_owned(), Duration::from_nanos(since)))
+}
+
+/// Milliseconds of the training iterations, where they begin.
+fn total_curve(timeline: &Timeline, lane: LaneId, bins: Bins) -> Vec<Option<f64>> {
+    let mut means = Means::default();
+    for iteration in timeline.iterations.iter().filter(|pass| pass.lane == lane && pass.kind == Kind::Train) {
+        means.add(bins.index(iteration.begin_ns), iteration.duration_ns as f64 / 1e6);
+    }
+    means.values()
+}
+
+/// Milliseconds per iteration of each stage, where its first span of the iteration begins.
+fn curves(timeline: &Timeline, lane: LaneId, bins: Bins) -> Vec<(String, Vec<Option<f64>>)> {
+    let first = timeline.spans.partition_point(|span| span.lane < lane);
+    let spans = timeline.spans[first..].iter().take_while(|span| span.lane == lane);
+    let mut stages: Vec<(NameId, Means, Sum)> = Vec::new();
+    for span in spans.filter(|span| span.depth == 0 && span.iteration.is_some()) {
+        let index = stages.iter().position(|(name, ..)| *name == span.name).unwrap_or_else(|| {
+            stages.push((span.name, Means::default(), Sum::default()));
+            stages.len() - 1
+        });
+        let (_, means, sum) = &mut stages[index];
+        if sum.iteration != span.iteration {
+            sum.close(means, bins);
+            *sum = Sum { iteration: span.iteration, begin_ns: span.begin_ns, total_ns: 0 };
+        }
+        sum.total_ns += span.duration_ns;
+    }
+    let finished = stages.into_iter().map(|(name, mut means, sum)| {
+        sum.close(&mut means, bins);
+        (timeline.name(name).to_owned(), means.values())
+    });
+    finished.collect()
+}
+
+/// A stage's time in the iteration at hand: it may have several spans there.
+#[derive(Default)]
+struct Sum {
+    iteration: Option<u64>,
+    begin_ns: i64,
+    total_ns: u64,
+}
+
+impl Sum {
+    fn close(&self, means: &mut Means, bins: Bins) {
+        if self.iteration.is_some() {
+            means.add(bins.index(self.begin_ns), self.total_ns as f64 / 1e6);
+        }
+    }
+}

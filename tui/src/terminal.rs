@@ -1,0 +1,117 @@
+//! Taking the terminal, and giving it back however the program ends.
+
+use std::io::{self, Stdout, Write};
+use std::panic;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use crossterm::{cursor, execute, terminal};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+
+/// Whether this process holds the terminal; the guard and the panic hook both look, the first one restores.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// The terminal in raw mode on its alternate screen. Dropping it restores what was there, and so does a panic.
+pub struct Screen {
+    terminal: Terminal<CrosstermBackend<Stdout>>,
+}
+
+impl Screen {
+    /// Switches to raw mode and the alternate screen.
+    ///
+    /// # Errors
+    /// When stdout is no terminal, or refuses.
+    pub fn take() -> io::Result<Self> {
+        hook_panics();
+        TAKEN.store(true, Ordering::SeqCst);
+        let taken = terminal::enable_raw_mode()
+            .and_then(|()| execute!(io::stdout(), terminal::EnterAlternateScreen, cursor::Hide))
+            .and_then(|()| Terminal::new(CrosstermBackend::new(io::stdout())));
+        match taken {
+            Ok(terminal) => Ok(Self { terminal }),
+            Err(error) => {
+                restore();
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether the terminal was given back meanwhile, because some thread panicked.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        !TAKEN.load(Ordering::SeqCst)
+    }
+
+    /// The terminal to draw on.
+    pub fn terminal(&mut self) -> &mut Terminal<CrosstermBackend<Stdout>> {
+        &mut self.terminal
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// Leaves the alternate screen and raw mode, once. Errors are ignored: after SIGHUP there is no terminal left to restore.
+fn restore() {
+    if TAKEN.swap(false, Ordering::SeqCst) {
+        let mut stdout = io::stdout();
+        let _ = execute!(stdout, terminal::LeaveAlternateScreen, cursor::Show);
+        let _ = stdout.flush();
+        let _ = terminal::disable_raw_mode();
+    }
+}
+
+/// Restores the terminal before the panic's message is printed, else the message would vanish with the alternate screen.
+fn hook_panics() {
+    static HOOKED: AtomicBool = AtomicBool::new(false);
+    if HOOKED.swap(true, Ordering::SeqCst) {
+        return;
+    }
+    let previous = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        restore();
+        previous(info);
+    }));
+}
+
+/// Remembers the last of the signals that should end the view: the loop asks, ends, and the guard restores.
+pub struct Signals {
+    last: Arc<AtomicUsize>,
+    handlers: Vec<signal_hook::SigId>,
+}
+
+impl Signals {
+    /// Listens for SIGTERM, SIGHUP and SIGINT (Ctrl-C is a key in raw mode, but `kill -INT` is not).
+    ///
+    /// # Errors
+    /// When the system refuses a handler.
+    pub fn listen() -> io::Result<Self> {
+        let mut signals = Self { last: Arc::default(), handlers: Vec::new() };
+        for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP, signal_hook::consts::SIGINT] {
+            let number = usize::try_from(signal).unwrap_or_default();
+            signals.handlers.push(signal_hook::flag::register_usize(signal, Arc::clone(&signals.last), number)?);
+        }
+        Ok(signals)
+    }
+
+    /// The signal that came, if any.
+    #[must_use]
+    pub fn received(&self) -> Option<i32> {
+        match self.last.load(Ordering::SeqCst) {
+            0 => None,
+            signal => i32::try_from(signal).ok(),
+        }
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        for handler in self.handlers.drain(..) {
+            signal_hook::low_level::unregister(handler);
+        }
+    }
+}

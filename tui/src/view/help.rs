@@ -1,0 +1,64 @@
+//! Keys and words.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::text;
+use super::theme::Tone;
+use super::write::{self, piece};
+use crate::state::{Extent, State};
+
+/// What stands on the left, and what it means; an empty left side is a heading.
+const LINES: [(&str, &str); 33] = [
+    ("", "Keys"),
+    ("1 2 3 4, Tab", "views: Overview, Stages, Training, Help"),
+    ("q, Ctrl-C", "quit"),
+    ("Esc", "back; quits from the overview"),
+    ("?, h", "this help (in Stages, h is left)"),
+    ("p, space", "hold the screen still, go on"),
+    ("+, -", "look at the run less often, more often"),
+    ("w", "average over 10 s, 1 min, 10 min, all there is"),
+    ("j k, arrows", "scroll; PgUp, PgDn, Home, End too"),
+    ("h l, left, right", "to the lane before, to the next (Stages)"),
+    ("Ctrl-L", "draw everything anew"),
+    ("", "Words"),
+    ("lane", "one worker's thread of work, with its device"),
+    ("iteration", "one pass of a lane's loop; its stages and residue fill it"),
+    ("stage", "a named stretch of an iteration"),
+    ("*.wait, *.put", "the lane waits for input, for room in the next queue"),
+    ("residue", "iteration minus its stages: time without a name"),
+    ("waits", "share of the time in *.wait and *.put"),
+    ("CPU", "CPU time of the lane's own thread, of wall time"),
+    ("GPU ms", "time between CUDA events, per iteration; N/A on a CPU"),
+    ("tokens/s", "context tokens without padding, trained on by the drafters"),
+    ("tau", "acceptance length on held-out prompts"),
+    ("N/A", "not measured; it is not 0"),
+    ("", "Head"),
+    ("alive", "the trainer's process is there"),
+    ("running on HOST", "judged by the age of its newest block"),
+    ("silent", "another host's run wrote nothing for 30 s"),
+    ("died", "run.json says running, the process is gone"),
+    ("lost", "records dropped because the disk or a ring was full"),
+    ("bad block", "a part of the timeline that failed its checksum"),
+    ("torn", "the run ended without writing its timeline's end"),
+    ("last block", "age of the newest record"),
+    ("the verdict", "the same as in `dflash report`, over the window"),
+];
+
+/// Draws the help from the line that is scrolled to.
+pub fn draw(area: Rect, frame: &mut Buffer, state: &State) -> Extent {
+    let area = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
+    let page = usize::from(area.height);
+    let extent = Extent { page, last: LINES.len().saturating_sub(page), lanes: Vec::new() };
+    let shown = LINES.iter().skip(state.scroll.min(extent.last)).take(page);
+    for (index, (left, meaning)) in shown.enumerate() {
+        if left.is_empty() {
+            write::heading(area, frame, index, meaning, "");
+        } else {
+            let pieces = vec![piece(&text::left(left, 18), Tone::Accent), piece(meaning, Tone::Plain)];
+            write::line(area, frame, index, Line::from(pieces));
+        }
+    }
+    extent
+}

@@ -1,0 +1,85 @@
+//! Draws a `State` into a frame. Knows nothing of files, keys or terminals.
+
+pub mod adapt;
+mod bar;
+mod chart;
+mod format;
+pub(crate) mod header;
+mod help;
+mod lanes;
+mod overview;
+mod queues;
+mod spark;
+mod stages;
+pub(crate) mod text;
+mod theme;
+mod training;
+mod write;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::Line;
+
+use crate::state::{Extent, State, View};
+use adapt::{Charset, Colors};
+
+/// Frames smaller than this show only a message.
+pub const SMALLEST: (u16, u16) = (60, 15);
+
+/// Draws one frame, and says how much of it there was room for.
+pub fn draw(state: &State, frame: &mut Buffer, charset: Charset) -> Extent {
+    let area = frame.area;
+    let extent = if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+        too_small(area, frame);
+        Extent::default()
+    } else {
+        let colors = charset.colors != Colors::None;
+        let [head, body, foot] =
+            Layout::vertical([Constraint::Length(header::LINES), Constraint::Fill(1), Constraint::Length(keys(state))])
+                .areas(area);
+        header::draw(head, frame, state);
+        let extent = draw_view(body, frame, state, colors);
+        if state.keys {
+            header::draw_keys(foot, frame, state);
+        }
+        extent
+    };
+    adapt::adapt(frame, charset);
+    extent
+}
+
+/// Lines that the keys take.
+fn keys(state: &State) -> u16 {
+    u16::from(state.keys)
+}
+
+fn draw_view(area: Rect, frame: &mut Buffer, state: &State, colors: bool) -> Extent {
+    match state.view {
+        View::Overview => overview::draw(area, frame, state, colors),
+        View::Stages => stages::draw(area, frame, state),
+        View::Training => training::draw(area, frame, state),
+        View::Help => help::draw(area, frame, state),
+    }
+}
+
+/// Lines that the overview would like to have: a frame for `--once` is as tall as what it shows.
+#[must_use]
+pub fn wanted_lines(state: &State) -> u16 {
+    let lines = match state.view {
+        View::Overview => overview::wanted_lines(state),
+        View::Stages => stages::wanted_lines(state),
+        View::Training | View::Help => 30,
+    };
+    let lines = lines.saturating_add(usize::from(header::LINES + keys(state)));
+    u16::try_from(lines).unwrap_or(u16::MAX).clamp(SMALLEST.1, 400)
+}
+
+fn too_small(area: Rect, frame: &mut Buffer) {
+    let (columns, lines) = SMALLEST;
+    let (now_columns, now_lines) = (area.width, area.height);
+    let messages =
+        [format!("{columns}x{lines} needed"), format!("{now_columns}x{now_lines} here"), "q quits".to_owned()];
+    for (index, message) in messages.into_iter().enumerate() {
+        write::line(area, frame, index, Line::from(message));
+    }
+}
