@@ -14,5 +14,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse();
+    #[cfg(feature = "train")]
+    dflash_sys::keep_freed_memory(); // tensors come and go all the time
     cli.run().unwrap_or_else(|error| exit::report(&error))
 }

@@ -105,10 +105,6 @@ impl IterationGuard {
     /// Does nothing.
     #[inline(always)]
     pub fn kind(&self, _kind: Kind) {}
-
-    /// Does nothing.
-    #[inline(always)]
-    pub fn cancel(self) {}
 }
 
 /// A guard that records nothing.

@@ -12,12 +12,15 @@ use std::process::ExitCode;
 pub struct Args {
     /// The configuration, e.g. configs/demo.toml
     config: PathBuf,
+    /// Replace shards that were made from other input
+    #[arg(long)]
+    force: bool,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let config = Config::load(&args.config)?;
     let bar = Bar::new("prepare");
-    let prepared = prepare::prepare(&config, &mut |p| {
+    let prepared = prepare::prepare(&config, args.force, &mut |p| {
         bar.show(p.answered as u64, p.prompts as u64, || format!("{} tokens, {:.0}/s", p.tokens, bar.rate(p.tokens)));
     });
     bar.finish();

@@ -1,6 +1,8 @@
 //! Decayed cross-entropy over the supervised slots, and what it tells about them.
 
 use crate::drafter::anchors::Slots;
+use crate::model::attention::likeliest;
+use crate::model::linear;
 use tch::{Device, Kind, Reduction, Tensor};
 
 /// Decay along a block: exp(-(k - 1) / gamma), 1 for the first predicted slot.
@@ -56,10 +58,10 @@ pub fn cross_entropy(y: &Tensor, slots: &Slots, head: &HeadRows, gamma: f64) -> 
     let weights: Vec<f32> = slots.slot.iter().map(|&k| decay(k, gamma) as f32).collect();
     let denominator: f64 = weights.iter().map(|&w| f64::from(w)).sum();
     let picked = y.flatten(0, 1).index_select(0, &Slots::tensor(&slots.index, device));
-    let logits = picked.linear(&head.weight, None::<Tensor>).to_kind(Kind::Float);
+    let logits = linear(&picked, &head.weight, None).to_kind(Kind::Float);
     let each = logits.cross_entropy_loss(&labels, None::<Tensor>, Reduction::None, -100, 0.0);
     let numerator = (each * Tensor::from_slice(&weights).to_device(device)).sum(Kind::Float);
-    let correct = logits.detach().argmax(-1, false).eq_tensor(&labels);
+    let correct = likeliest(&logits.detach()).eq_tensor(&labels);
     Loss { mean: &numerator / denominator, numerator, denominator, correct }
 }
 

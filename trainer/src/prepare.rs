@@ -2,8 +2,8 @@
 
 use crate::config::Config;
 use crate::data::{
-    AssistantMask, ChatTemplate, ContentKey, Conversation, Filter, FilterReport, Key, Meta, Sample, Tokenizer, cached,
-    read_conversations, write_shards,
+    AssistantMask, ChatTemplate, ContentKey, Conversation, DataError, Filter, FilterReport, Key, Meta, Sample, Tokenizer,
+    cached, read_conversations, replace_shards, write_shards,
 };
 use crate::device;
 use crate::error::TrainError;
@@ -69,17 +69,27 @@ impl TextTools {
     }
 }
 
-/// Makes the shards of a configuration, unless they are there.
+/// Makes the shards of a configuration, unless they are there. Shards made from other input are an error, unless
+/// `replace` says to replace them.
 ///
 /// # Errors
 /// Bad input; see [`TrainError`].
-pub fn prepare(config: &Config, progress: &mut dyn FnMut(Progress)) -> Result<Prepared, TrainError> {
+pub fn prepare(
+    config: &Config,
+    replace: bool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Prepared, TrainError> {
     let tools = TextTools::load(&config.model.target)?;
     // Before the long work: is there anything to read, and is the place free?
-    let conversations = read_conversations(&config.data.prompts)?;
+    let mut conversations = read_conversations(&config.data.prompts)?;
+    if config.data.prompts_limit > 0 {
+        conversations.truncate(config.data.prompts_limit);
+    }
     let key = key(config, &tools)?;
-    if cached(&config.data.shards, &key)? {
-        return found(config);
+    match cached(&config.data.shards, &key) {
+        Ok(true) => return found(config),
+        Err(DataError::OtherDataset { .. }) if replace => (),
+        other => drop(other?),
     }
     let kind = device::kind(config.model.dtype);
     let target = Target::load(&config.model.target, kind, device::resolve(config.pipeline.target_device)?)?;
@@ -94,7 +104,8 @@ pub fn prepare(config: &Config, progress: &mut dyn FnMut(Progress)) -> Result<Pr
         let problem = format!("no sample is left to train on ({filter}; {long_prompts} prompts too long); see [data]");
         return Err(TrainError::Empty { path: config.data.prompts.clone(), problem });
     }
-    let manifest = write_shards(&config.data.shards, &samples, &meta(key, long_prompts, filter), SHARD_TOKENS)?;
+    let write = if replace { replace_shards } else { write_shards };
+    let manifest = write(&config.data.shards, &samples, &meta(key, long_prompts, filter), SHARD_TOKENS)?;
     Ok(Prepared {
         cached: false,
         samples: manifest.samples,
@@ -136,6 +147,7 @@ pub fn key(config: &Config, tools: &TextTools) -> Result<Key, TrainError> {
         .text("max_new_tokens", &data.max_new_tokens.to_string())
         .text("max_prompt_tokens", &data.max_prompt_tokens.to_string())
         .text("min_loss_tokens", &data.min_loss_tokens.to_string())
+        .text("prompts_limit", &data.prompts_limit.to_string())
         .text("max_length", &data.max_length.to_string())
         .file("prompts", &data.prompts)?
         .file("tokenizer", &dir.join("tokenizer.json"))?

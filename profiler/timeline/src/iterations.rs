@@ -18,6 +18,7 @@
 
 use std::path::Path;
 
+use crate::encode::KINDS;
 use crate::error::Result;
 use crate::record::Kind;
 use crate::table::{self, Appender, Row, known};
@@ -104,13 +105,14 @@ impl Kind {
             Self::Checkpoint => "checkpoint",
             Self::Eval => "eval",
             Self::Bare => "bare",
+            Self::Drain => "drain",
         }
     }
 
     /// The kind that a word names.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
-        [Self::Train, Self::Warmup, Self::Checkpoint, Self::Eval, Self::Bare].into_iter().find(|k| k.as_str() == word)
+        KINDS.into_iter().find(|k| k.as_str() == word)
     }
 }
 

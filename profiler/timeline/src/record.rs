@@ -66,6 +66,8 @@ pub enum Kind {
     Eval,
     /// A pass without instrumentation, to measure what instrumentation costs.
     Bare,
+    /// A pass that waited for work and learnt that no more comes.
+    Drain,
 }
 
 /// One pass of a lane's loop. Its stages and its residue add up to it.

@@ -44,6 +44,8 @@ section! {
     Data {
         /// JSONL file of training prompts (`conversations`, `messages`, or ShareGPT rows).
         prompts: PathBuf = PathBuf::new(),
+        /// Only the first so many training prompts; 0 = all.
+        prompts_limit: usize = 0,
         /// JSONL file of held-out prompts for the evaluation; never trained on.
         heldout: PathBuf = PathBuf::new(),
         /// Folder of the tokenised shards; made by `dflash prepare`, reused while nothing that made it changed.

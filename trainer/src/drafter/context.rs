@@ -11,11 +11,11 @@ pub struct ContextCache {
 }
 
 impl ContextCache {
-    /// An empty cache for at most `capacity` rows.
+    /// An empty cache with room for `capacity` rows.
     #[must_use]
     pub fn new(drafter: &DFlashDrafter, capacity: i64, kind: Kind, device: tch::Device) -> Self {
         let c = &drafter.config;
-        Self { cache: KvCache::new(c.layers, [1, c.kv_heads, capacity, c.head_dim], kind, device) }
+        Self { cache: KvCache::new(c.layers, [1, c.kv_heads, c.head_dim], capacity, kind, device) }
     }
 
     /// Rows so far.

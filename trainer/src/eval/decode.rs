@@ -2,6 +2,8 @@
 //! target's own next token are committed. The output is the target's own greedy output.
 
 use crate::drafter::{ContextCache, DFlashDrafter};
+use crate::model::attention::{causal_mask, likeliest};
+use crate::model::linear;
 use crate::target::{Features, KvCache, Target};
 use tch::{Device, Kind, Tensor};
 
@@ -61,7 +63,7 @@ impl<'a> State<'a> {
     fn start(target: &'a Target, drafter: &'a DFlashDrafter, prompt: &[i64], options: &'a DecodeOptions) -> Self {
         let block = if options.block_size == 0 { drafter.config.block_size } else { options.block_size as i64 };
         let capacity = (prompt.len() + options.max_new_tokens) as i64 + 2 * block;
-        let mut cache = target.cache(1, capacity);
+        let mut cache = target.cache(1, prompt.len() as i64);
         let context = ContextCache::new(drafter, capacity, target.kind(), target.device());
         let input = Tensor::from_slice(prompt).to_device(target.device()).unsqueeze(0);
         let features = target.prefill(&input, &mut cache, &drafter.config.target_layer_ids);
@@ -91,7 +93,8 @@ impl<'a> State<'a> {
         let device = self.target.device();
         let input = Tensor::from_slice(&block).to_device(device).unsqueeze(0);
         let positions = Tensor::arange_start(start, start + self.block, (Kind::Int64, device));
-        let mask = causal_mask(start, self.block, self.target.kind(), device);
+        self.cache.reserve(self.block);
+        let mask = causal_mask(start, self.block, self.cache.capacity(), self.target.kind(), device);
         let taps = &self.drafter.config.target_layer_ids;
         let features = self.target.step(&input, &positions, &mask, &mut self.cache, taps);
         let truth = greedy(&self.target.logits(&features.last));
@@ -113,23 +116,12 @@ impl<'a> State<'a> {
         let ids = Tensor::from_slice(&ids).to_device(self.target.device()).unsqueeze(0);
         let embedded = Tensor::embedding(&self.target.embedding, &ids, -1, false, false);
         let y = self.context.block(self.drafter, &embedded).narrow(1, 1, self.block - 1);
-        greedy(&y.linear(&self.target.head, None::<Tensor>))
+        greedy(&linear(&y, &self.target.head, None))
     }
 }
 
 /// The likeliest token of every row of [1, rows, V]; of equals the lowest id.
 fn greedy(logits: &Tensor) -> Vec<i64> {
-    let best = logits.argmax(-1, false).view([-1]).to_device(Device::Cpu);
+    let best = likeliest(logits).view([-1]).to_device(Device::Cpu);
     Vec::try_from(best).unwrap_or_default()
-}
-
-/// Row k of a block behind `start` cached rows sees the cache and the block's rows up to k: [1, 1, B, start + B].
-fn causal_mask(start: i64, block: i64, kind: Kind, device: Device) -> Tensor {
-    let hidden = Tensor::ones([block, start + block], (Kind::Bool, device)).triu(start + 1);
-    Tensor::zeros([block, start + block], (kind, device)).masked_fill(&hidden, f64::NEG_INFINITY).view([
-        1,
-        1,
-        block,
-        start + block,
-    ])
 }

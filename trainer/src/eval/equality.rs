@@ -1,5 +1,6 @@
 //! Is the output really the target's own? Every emitted token against the target under teacher forcing.
 
+use crate::model::attention::likeliest;
 use crate::target::Target;
 use tch::{Device, IndexOp, Kind, Tensor};
 
@@ -55,7 +56,7 @@ fn rows(target: &Target, prompt: &[i64], answer: &[i64]) -> Vec<Row> {
     let chosen = Tensor::from_slice(answer).to_device(target.device());
     let own = logits.gather(1, &chosen.unsqueeze(1), false).squeeze_dim(1);
     let best = logits.amax(-1, false);
-    let likeliest = logits.argmax(-1, false).eq_tensor(&chosen);
+    let likeliest = likeliest(&logits).eq_tensor(&chosen);
     let numbers = |t: &Tensor| Vec::<f64>::try_from(t.to_device(Device::Cpu)).unwrap_or_default();
     let flags = Vec::<bool>::try_from(likeliest.to_device(Device::Cpu)).unwrap_or_default();
     let (best, own) = (numbers(&best), numbers(&own));

@@ -15,8 +15,22 @@ impl Linear {
     /// [.., in] -> [.., out]
     #[must_use]
     pub fn forward(&self, x: &Tensor) -> Tensor {
-        x.linear(&self.weight, self.bias.as_ref())
+        linear(x, &self.weight, self.bias.as_ref())
     }
+}
+
+/// `x · weightᵀ (+ bias)`: [.., in] -> [.., out].
+///
+/// Always by one plain matrix product: for some strides of x (a part of a tensor, in a batch of one) libtorch's own
+/// `linear` chooses a batched one, and copies the whole weight for it.
+#[must_use]
+pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
+    let mut shape = x.size();
+    let flat = x.reshape([-1, weight.size()[1]]).linear(weight, bias);
+    if let Some(width) = shape.last_mut() {
+        *width = weight.size()[0];
+    }
+    flat.view(&shape[..])
 }
 
 /// Root-mean-square norm: computed in float32, the weight applied after rounding back (Hugging Face's order).

@@ -6,5 +6,5 @@ pub mod layers;
 pub mod rope;
 
 pub use files::{ModelError, Weights};
-pub use layers::{Linear, Mlp, RmsNorm};
+pub use layers::{Linear, Mlp, RmsNorm, linear};
 pub use rope::{Rope, RopeScaling};

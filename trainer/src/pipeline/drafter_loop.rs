@@ -12,7 +12,7 @@ use crate::drafter::{BlockMask, DFlashDrafter};
 use crate::loss::{HeadRows, Loss, cross_entropy, default_gamma};
 use crate::optim::{self, Optimizer};
 use dflash_profiler::timeline::{MetricsRow, MetricsWriter};
-use dflash_profiler::{begin_iteration, flow_take, span};
+use dflash_profiler::{Kind, begin_iteration, flow_take, span};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -81,7 +81,7 @@ impl<'a> DrafterTrainLoop<'a> {
         loop {
             let guard = begin_iteration(self.shared.kind(step as u64));
             let Some((states, left)) = self.wait() else {
-                guard.cancel();
+                guard.kind(Kind::Drain);
                 break;
             };
             depth.record(left as f64);

@@ -4,7 +4,7 @@ use super::features::Features;
 use super::run::Shared;
 use super::{Batch, HiddenStates, lane};
 use crate::target::Target;
-use dflash_profiler::{begin_iteration, flow_put, flow_take, span};
+use dflash_profiler::{Kind, begin_iteration, flow_put, flow_take, span};
 use tch::{Device, Tensor};
 
 /// Name of the lane.
@@ -36,7 +36,7 @@ impl<'a> TargetForwardLoop<'a> {
                 self.shared.batches.take()
             };
             let Some((batch, depth)) = taken else {
-                guard.cancel();
+                guard.kind(Kind::Drain);
                 break;
             };
             taken_depth.record(depth as f64);

@@ -2,9 +2,14 @@
 
 use tch::{Device, Kind, Tensor};
 
-/// A cache of fixed capacity for every layer: [b, G, capacity, d] each for keys and values.
+/// Rows by which a cache grows.
+const CHUNK: i64 = 32;
+
+/// A cache for every layer: [b, G, capacity, d] each for keys and values.
 ///
-/// Rows are written in place; going back is only a shorter length.
+/// Rows are written in place; going back is only a shorter length. The capacity is a little above the length, and readers
+/// get all of it: a part of it would have gaps between its heads, over which products are slow. A mask must hide the rows
+/// behind the valid ones (they are finite).
 #[derive(Debug)]
 pub struct KvCache {
     layers: Vec<(Tensor, Tensor)>,
@@ -13,11 +18,12 @@ pub struct KvCache {
 }
 
 impl KvCache {
-    /// An empty cache; `shape` = [b, G, capacity, d].
+    /// An empty cache with room for `rows` rows; `shape` = [b, G, d].
     #[must_use]
-    pub fn new(layers: i64, shape: [i64; 4], kind: Kind, device: Device) -> Self {
-        let empty = || Tensor::zeros(shape, (kind, device));
-        Self { layers: (0..layers).map(|_| (empty(), empty())).collect(), length: 0, capacity: shape[2] }
+    pub fn new(layers: i64, [batch, groups, dim]: [i64; 3], rows: i64, kind: Kind, device: Device) -> Self {
+        let capacity = rounded(rows);
+        let empty = || Tensor::zeros([batch, groups, capacity, dim], (kind, device));
+        Self { layers: (0..layers).map(|_| (empty(), empty())).collect(), length: 0, capacity }
     }
 
     /// Rows that are valid.
@@ -26,13 +32,28 @@ impl KvCache {
         self.length
     }
 
-    /// Rows that fit.
+    /// Rows that [`KvCache::extend`] returns: what a mask must cover.
     #[must_use]
     pub fn capacity(&self) -> i64 {
         self.capacity
     }
 
-    /// Writes new rows k, v [b, G, Q, d] behind the valid ones and returns all of the layer's, [b, G, length + Q, d].
+    /// Makes room for `rows` further rows.
+    pub fn reserve(&mut self, rows: i64) {
+        let wanted = rounded(self.length + rows);
+        if wanted <= self.capacity {
+            return;
+        }
+        let more = [0, 0, 0, wanted - self.capacity];
+        for (keys, values) in &mut self.layers {
+            *keys = keys.constant_pad_nd(more);
+            *values = values.constant_pad_nd(more);
+        }
+        self.capacity = wanted;
+    }
+
+    /// Writes new rows k, v [b, G, Q, d], for which there must be room, behind the valid ones and returns all of the
+    /// layer's rows, [b, G, capacity, d].
     ///
     /// The length changes only by [`KvCache::advance`], once all layers have written.
     #[must_use]
@@ -41,7 +62,7 @@ impl KvCache {
         let (keys, values) = &self.layers[layer];
         keys.narrow(2, self.length, rows).copy_(k);
         values.narrow(2, self.length, rows).copy_(v);
-        (keys.narrow(2, 0, self.length + rows), values.narrow(2, 0, self.length + rows))
+        (keys.shallow_clone(), values.shallow_clone())
     }
 
     /// The valid rows of a layer, [b, G, length, d].
@@ -49,6 +70,13 @@ impl KvCache {
     pub fn layer(&self, layer: usize) -> (Tensor, Tensor) {
         let (keys, values) = &self.layers[layer];
         (keys.narrow(2, 0, self.length), values.narrow(2, 0, self.length))
+    }
+
+    /// A cache of `count` of the sequences, from `first`, that writes into this one's memory.
+    #[must_use]
+    pub fn rows(&self, first: i64, count: i64) -> Self {
+        let part = |(k, v): &(Tensor, Tensor)| (k.narrow(0, first, count), v.narrow(0, first, count));
+        Self { layers: self.layers.iter().map(part).collect(), ..*self }
     }
 
     /// Counts `rows` written rows as valid.
@@ -68,4 +96,8 @@ impl KvCache {
             *values = values.index_select(0, rows);
         }
     }
+}
+
+fn rounded(rows: i64) -> i64 {
+    (rows + CHUNK - 1) / CHUNK * CHUNK
 }

@@ -4,6 +4,7 @@
 //! padding stay in the cache, hidden by the mask. Answers that have ended leave the batch once they are a quarter of it.
 
 use super::{KvCache, Target};
+use crate::model::attention::likeliest;
 use tch::{Device, IndexOp, Kind, Tensor};
 
 /// How to answer.
@@ -55,7 +56,7 @@ struct Batch<'a> {
     done: Vec<bool>,
     /// [b] position of the next token of each row
     positions: Tensor,
-    /// [b, 1, 1, capacity]: 0 where a cached row may be seen
+    /// [b, 1, 1, rows]: 0 where a cached row may be seen; the newest row is always opened by [`Batch::step`]
     mask: Tensor,
     cache: KvCache,
     /// [b] the tokens made last
@@ -65,18 +66,15 @@ struct Batch<'a> {
 impl<'a> Batch<'a> {
     fn start(target: &'a Target, prompts: &[Vec<i64>], rows: &[usize], options: &'a GenerateOptions) -> Self {
         let longest = rows.iter().map(|&r| prompts[r].len()).max().unwrap_or(0);
-        let capacity = (longest + options.max_new_tokens) as i64;
         let lengths: Vec<i64> = rows.iter().map(|&r| prompts[r].len() as i64).collect();
         let padded: Vec<i64> =
             rows.iter().flat_map(|&r| padded_to(&prompts[r], longest)).collect();
         let device = target.device();
         let ids = Tensor::from_slice(&padded).view([rows.len() as i64, longest as i64]).to_device(device);
         let lengths = Tensor::from_slice(&lengths).to_device(device);
-        let mut cache = target.cache(rows.len() as i64, capacity);
-        let hidden = target.prefill(&ids, &mut cache, &[]).last;
-        let last = (&lengths - 1i64).view([-1, 1, 1]).expand([-1, 1, hidden.size()[2]], false);
-        let next = target.logits(&hidden.gather(1, &last, false).squeeze_dim(1)).argmax(-1, false);
-        let mask = padding_mask(&lengths, longest as i64, capacity, target.kind());
+        let mut cache = target.cache(rows.len() as i64, longest as i64);
+        let next = prefill(target, &ids, &lengths, &mut cache);
+        let mask = padding_mask(&lengths, (longest + options.max_new_tokens) as i64 + SPARE, target.kind());
         Self { target, options, rows: rows.to_vec(), done: vec![false; rows.len()], positions: lengths, mask, cache, next }
     }
 
@@ -125,21 +123,45 @@ impl<'a> Batch<'a> {
     }
 
     fn step(&mut self) {
-        let mask = self.mask.narrow(3, 0, self.cache.length() + 1);
+        self.cache.reserve(1);
+        let _ = self.mask.narrow(3, self.cache.length(), 1).zero_();
+        let mask = self.mask.narrow(3, 0, self.cache.capacity());
         let (ids, positions) = (self.next.unsqueeze(1), self.positions.unsqueeze(1));
         let hidden = self.target.step(&ids, &positions, &mask, &mut self.cache, &[]).last;
-        self.next = self.target.logits(&hidden.i((.., 0))).argmax(-1, false);
+        self.next = likeliest(&self.target.logits(&hidden.i((.., 0))));
         self.positions = &self.positions + 1i64;
     }
+}
+
+/// Prompts that go through the target together at first: few, so that what lies between layers stays in the CPU's caches.
+const PREFILL_ROWS: i64 = 4;
+
+/// Reads the prompts ids [b, S] of `lengths` [b] into the cache; returns the first tokens of their answers [b].
+fn prefill(target: &Target, ids: &Tensor, lengths: &Tensor, cache: &mut KvCache) -> Tensor {
+    let (rows, longest) = (ids.size()[0], ids.size()[1]);
+    let some = if target.device() == Device::Cpu { PREFILL_ROWS } else { rows };
+    let part = |first: i64| {
+        let count = some.min(rows - first);
+        let hidden = target.prefill(&ids.narrow(0, first, count), &mut cache.rows(first, count), &[]).last;
+        let last = lengths.narrow(0, first, count) - 1i64;
+        let last = last.view([-1, 1, 1]).expand([-1, 1, hidden.size()[2]], false);
+        likeliest(&target.logits(&hidden.gather(1, &last, false).squeeze_dim(1)))
+    };
+    let next: Vec<Tensor> = (0..rows).step_by(some as usize).map(part).collect();
+    cache.advance(longest);
+    Tensor::cat(&next, 0)
 }
 
 fn padded_to(ids: &[i64], length: usize) -> impl Iterator<Item = i64> + '_ {
     ids.iter().copied().chain(std::iter::repeat_n(0, length - ids.len()))
 }
 
-/// Hides, for each row, the cached padding between its own length and the longest one: [b, 1, 1, capacity].
-fn padding_mask(lengths: &Tensor, longest: i64, capacity: i64, kind: Kind) -> Tensor {
-    let column = Tensor::arange(capacity, (Kind::Int64, lengths.device())).view([1, 1, 1, -1]);
-    let hidden = column.ge_tensor(&lengths.view([-1, 1, 1, 1])).logical_and(&column.lt(longest));
+/// Rows that a cache may have beyond those that were asked for.
+const SPARE: i64 = 64;
+
+/// Shows each row its prompt of `lengths` [b] and hides all else, padding and what is yet to come: [b, 1, 1, rows].
+fn padding_mask(lengths: &Tensor, rows: i64, kind: Kind) -> Tensor {
+    let column = Tensor::arange(rows, (Kind::Int64, lengths.device())).view([1, 1, 1, -1]);
+    let hidden = column.ge_tensor(&lengths.view([-1, 1, 1, 1]));
     Tensor::zeros(hidden.size(), (kind, lengths.device())).masked_fill(&hidden, f64::NEG_INFINITY)
 }

@@ -2,7 +2,7 @@
 
 use super::{Family, KvCache, TargetConfig};
 use crate::model::attention::{causal, masked, merge_heads, split_heads};
-use crate::model::{Linear, Mlp, ModelError, RmsNorm, Rope, Weights};
+use crate::model::{Linear, Mlp, ModelError, RmsNorm, Rope, Weights, linear};
 use std::path::Path;
 use tch::{Device, Kind, Tensor};
 
@@ -80,11 +80,11 @@ impl Target {
         self.rope.positions()
     }
 
-    /// An empty cache for `batch` sequences of at most `capacity` tokens.
+    /// An empty cache for `batch` sequences with room for `rows` tokens.
     #[must_use]
-    pub fn cache(&self, batch: i64, capacity: i64) -> KvCache {
-        let shape = [batch, self.config.kv_heads, capacity, self.config.head_dim];
-        KvCache::new(self.config.layers, shape, self.kind, self.device)
+    pub fn cache(&self, batch: i64, rows: i64) -> KvCache {
+        let shape = [batch, self.config.kv_heads, self.config.head_dim];
+        KvCache::new(self.config.layers, shape, rows, self.kind, self.device)
     }
 
     /// Reads whole sequences; ids [b, S], padded at the end at most. Stops after the last tapped layer unless `whole`.
@@ -95,7 +95,7 @@ impl Target {
         self.run(ids, taps, last, &positions, |_, q, k, v| causal(q, k, v))
     }
 
-    /// Reads the beginning of sequences into an empty cache; ids [b, S], padded at the end at most. The padding's rows are
+    /// Reads the beginning of sequences into an empty cache with room for it; ids [b, S], padded at the end at most. The padding's rows are
     /// in the cache too: a mask must hide them later.
     #[must_use]
     pub fn prefill(&self, ids: &Tensor, cache: &mut KvCache, taps: &[usize]) -> Features {
@@ -109,8 +109,8 @@ impl Target {
         features
     }
 
-    /// Reads the next tokens ids [b, Q] at `positions` [Q] or [b, Q] behind the cache; `mask` is additive, broadcast to
-    /// [b, 1, Q, cached + Q]. The cache counts the new rows as valid afterwards.
+    /// Reads the next tokens ids [b, Q] at `positions` [Q] or [b, Q] behind the cache, which must have room for them;
+    /// `mask` is additive, broadcast to [b, 1, Q, capacity]. The cache counts the new rows as valid afterwards.
     #[must_use]
     pub fn step(&self, ids: &Tensor, positions: &Tensor, mask: &Tensor, cache: &mut KvCache, taps: &[usize]) -> Features {
         let features = self.run(ids, taps, self.layers.len(), positions, |layer, q, k, v| {
@@ -124,7 +124,7 @@ impl Target {
     /// Final norm and head: [.., D] -> [.., V].
     #[must_use]
     pub fn logits(&self, hidden: &Tensor) -> Tensor {
-        self.norm.forward(hidden).linear(&self.head, None::<Tensor>)
+        linear(&self.norm.forward(hidden), &self.head, None)
     }
 
     fn run(

@@ -35,7 +35,7 @@ fn span() -> impl Strategy<Value = Span> {
 }
 
 fn iteration() -> impl Strategy<Value = Iteration> {
-    let kinds = [Kind::Train, Kind::Warmup, Kind::Checkpoint, Kind::Eval, Kind::Bare];
+    let kinds = [Kind::Train, Kind::Warmup, Kind::Checkpoint, Kind::Eval, Kind::Bare, Kind::Drain];
     let numbers = (any::<u64>(), any::<i64>(), any::<u64>(), any::<Option<u64>>(), any::<Option<u64>>());
     (0..IDS, 0..kinds.len(), numbers).prop_map(move |(lane, kind, (number, begin_ns, duration_ns, cpu_ns, tokens))| {
         Iteration { lane: LaneId(lane), number, kind: kinds[kind], begin_ns, duration_ns, cpu_ns, tokens }
