@@ -30,5 +30,6 @@ lint: ## formatting, clippy, documentation, shell scripts
 	scripts/libtorch
 	cargo fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --no-default-features -p dflash --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
 	scripts/lint-shell

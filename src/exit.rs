@@ -1,5 +1,7 @@
 //! Exit codes, and how an error finds its own.
 
+use crate::output::say;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 /// Everything went well.
@@ -23,15 +25,33 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
         return ExitCode::from(FINE);
     }
-    eprintln!("dflash: {error:#}");
+    say(&format!("dflash: {error:#}"));
     ExitCode::from(if error.is::<WhileRunning>() { FAILED } else { BAD_INPUT })
+}
+
+/// Runs a command; a panic in it becomes an error. `RUST_BACKTRACE` brings back Rust's own message.
+pub fn without_panics<T>(command: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
+    if std::env::var_os("RUST_BACKTRACE").is_none() {
+        std::panic::set_hook(Box::new(|_| {}));
+    }
+    catch_unwind(AssertUnwindSafe(command)).unwrap_or_else(|cause| {
+        let text = cause.downcast_ref::<String>().map(String::as_str).or_else(|| cause.downcast_ref::<&str>().copied());
+        let text = first_line(text.unwrap_or("no message"));
+        let error = anyhow::anyhow!("something failed that should not: {text}; RUST_BACKTRACE=1 says where");
+        Err(WhileRunning(error).into())
+    })
+}
+
+/// libtorch's messages bring a C++ backtrace along, with escaped line ends.
+fn first_line(text: &str) -> &str {
+    text.split(['\n']).next().unwrap_or(text).split("\\n").next().unwrap_or(text)
 }
 
 /// `dflash report | head` ends when head has seen enough: not a failure.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
-    })
+    error
+        .chain()
+        .any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe))
 }
 
 /// A trainer's error, with its exit code.

@@ -1,5 +1,4 @@
 //! `dflash`: trains DFlash drafters, and says where every millisecond of the training went.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the binary owns stdout and stderr")]
 
 mod cli;
 mod commands;
@@ -16,5 +15,5 @@ fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     #[cfg(feature = "train")]
     dflash_sys::keep_freed_memory(); // tensors come and go all the time
-    cli.run().unwrap_or_else(|error| exit::report(&error))
+    exit::without_panics(|| cli.run()).unwrap_or_else(|error| exit::report(&error))
 }

@@ -56,6 +56,11 @@ impl OutputArg {
     }
 }
 
+/// A line on stderr. That nobody reads it any more (`2>&1 | head`) must not end a training.
+pub fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
 /// Writes to stdout.
 pub fn print(bytes: &[u8]) -> anyhow::Result<()> {
     let mut stdout = std::io::stdout().lock();

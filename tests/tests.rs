@@ -1,2 +1,9 @@
-//! The command and the crates together.
+//! The command and the crates together: one binary, a module a subject.
+
+mod arrows;
+#[cfg(feature = "train")]
+mod bad_input;
+mod help;
 mod reading;
+#[cfg(feature = "train")]
+mod training;

@@ -1,6 +1,7 @@
 //! `dflash doctor`: what this installation can use, and whether a model loads and answers.
 
 use crate::exit;
+use crate::output;
 use anyhow::Result;
 use dflash_trainer::doctor;
 use std::path::PathBuf;
@@ -16,13 +17,14 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
+    let line = |what: &str, found: &str| output::print(format!("{what:<10} {found}\n").as_bytes());
     for (what, found) in doctor::installation() {
-        println!("{what:<10} {found}");
+        line(what, &found)?;
     }
     if let Some(model) = &args.model {
         let answer = doctor::ask(model, &args.ask).map_err(exit::trainer)?;
-        println!("{:<10} {}", "question", args.ask);
-        println!("{:<10} {answer}", "answer");
+        line("question", &args.ask)?;
+        line("answer", &answer)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,7 @@
 //! `dflash prepare`: the target answers the training prompts; the texts become shards.
 
 use crate::exit;
+use crate::output;
 use crate::show::Bar;
 use anyhow::Result;
 use dflash_trainer::config::Config;
@@ -26,11 +27,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     bar.finish();
     let prepared = prepared.map_err(exit::trainer)?;
     let shards = config.data.shards.display();
-    if prepared.cached {
-        println!("{shards}: {} samples were there already, made from the same input", prepared.samples);
+    let text = if prepared.cached {
+        format!("{shards}: {} samples were there already, made from the same input\n", prepared.samples)
     } else {
-        println!("{shards}: {} samples, {} tokens, {} of them supervised", prepared.samples, prepared.tokens, prepared.supervised);
-        println!("left out: {} prompts too long; {}", prepared.long_prompts, prepared.filter);
-    }
+        let (samples, tokens, supervised) = (prepared.samples, prepared.tokens, prepared.supervised);
+        let left_out = format!("left out: {} prompts too long; {}", prepared.long_prompts, prepared.filter);
+        format!("{shards}: {samples} samples, {tokens} tokens, {supervised} of them supervised\n{left_out}\n")
+    };
+    output::print(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

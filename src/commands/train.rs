@@ -1,6 +1,7 @@
 //! `dflash train`: trains a drafter in a new run directory.
 
 use crate::exit;
+use crate::output::{self, say};
 use crate::show::{LogFormat, Watcher};
 use anyhow::Result;
 use dflash_trainer::config::Config;
@@ -33,7 +34,7 @@ impl Args {
     fn config(&self) -> Result<Config> {
         let mut config = Config::load(&self.config)?;
         config.run.seed = self.seed.unwrap_or(config.run.seed);
-        config.train.steps = self.steps.unwrap_or(config.train.steps).max(1);
+        config.train.steps = self.steps.unwrap_or(config.train.steps);
         config.run.dir = self.runs.clone().unwrap_or(config.run.dir);
         config.run.name = self.name.clone().unwrap_or(config.run.name);
         config.recheck(&self.config)?;
@@ -44,19 +45,18 @@ impl Args {
 /// Prints the run directory as the last line on stdout; everything else goes to stderr.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let config = args.config()?;
-    let options = TrainOptions {
-        command: std::env::args().collect(),
-        config_name: args.config.display().to_string(),
-    };
+    let options = TrainOptions { command: std::env::args().collect(), config_name: args.config.display().to_string() };
     let watcher = Watcher::new(config.train.steps, args.log_format);
     let stop = exit::stop_flag()?;
-    let trained = train(&config, &options, &watcher, &|| stop.is_set(), |run| watcher.note(&format!("run {}", run.path().display())));
+    let trained = train(&config, &options, &watcher, &|| stop.is_set(), |run| {
+        watcher.note(&format!("run {}", run.path().display()))
+    });
     watcher.finish();
     let trained = trained.map_err(exit::trainer)?;
     if let Some(trouble) = &trained.trouble {
-        eprintln!("dflash: the recording is incomplete: {trouble}");
+        say(&format!("dflash: the recording is incomplete: {trouble}"));
     }
-    eprintln!("{} steps; drafter in {}", trained.steps, trained.drafter.display());
-    println!("{}", trained.run.path().display());
-    Ok(stop.exit_code().map_or(ExitCode::SUCCESS, ExitCode::from))
+    say(&format!("{} steps; drafter in {}", trained.steps, trained.drafter.display()));
+    output::print(format!("{}\n", trained.run.path().display()).as_bytes())?;
+    Ok(if trained.stopped { stop.exit_code().map_or(ExitCode::SUCCESS, ExitCode::from) } else { ExitCode::SUCCESS })
 }

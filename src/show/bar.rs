@@ -1,5 +1,6 @@
 //! A progress bar on stderr; without a terminal, a line now and then.
 
+use crate::output::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Mutex;
@@ -39,7 +40,7 @@ impl Bar {
                 let Ok(mut last) = last.lock() else { return };
                 if last.elapsed() >= LINE_EVERY || (done == of && done > 0) {
                     *last = Instant::now();
-                    eprintln!("{}: {done}/{of}, {}", self.label, message());
+                    say(&format!("{}: {done}/{of}, {}", self.label, message()));
                 }
             }
         }

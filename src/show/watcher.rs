@@ -1,6 +1,7 @@
 //! Watches a training: a bar with the lanes' log lines above it, or only the lines.
 
 use super::bar::style;
+use crate::output::say;
 use dflash_trainer::pipeline::{LaneReport, Observer, Step};
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde_json::json;
@@ -46,8 +47,8 @@ impl Watcher {
     }
 
     fn line(&self, text: &str) {
-        // The bar must not be torn by a line; without one, this is eprintln.
-        self.bar.suspend(|| eprintln!("{text}"));
+        // The bar must not be torn by a line.
+        self.bar.suspend(|| say(text));
     }
 }
 
@@ -81,6 +82,9 @@ fn summary(step: &Step) -> String {
     let number = |value: Option<f64>, digits: usize| value.map_or("?".to_owned(), |v| format!("{v:.digits$}"));
     format!(
         "loss {}, accuracy {}, {} tokens/s, {}",
-        number(step.loss, 3), number(step.accuracy, 3), number(step.tokens_per_s, 0), step.waiting
+        number(step.loss, 3),
+        number(step.accuracy, 3),
+        number(step.tokens_per_s, 0),
+        step.waiting
     )
 }

@@ -5,13 +5,14 @@
 
 use crate::loss::HeadRows;
 use rand::Rng;
+use std::sync::Arc;
 use tch::{Kind, Tensor};
 
 /// Draws the candidates of each step.
 #[derive(Debug)]
 pub struct Candidates {
     base: Vec<i64>,
-    row_of: Vec<i64>,
+    row_of: Arc<[i64]>,
     others: Vec<i64>,
     random: usize,
 }
@@ -29,7 +30,7 @@ impl Candidates {
             row_of[id as usize] = row as i64;
         }
         let random = random.min(others.len());
-        Self { base, row_of, others, random }
+        Self { base, row_of: row_of.into(), others, random }
     }
 
     /// How many rows a step's head has.
@@ -44,7 +45,7 @@ impl Candidates {
         let drawn = rand::seq::index::sample(rng, self.others.len(), self.random);
         let ids: Vec<i64> = self.base.iter().copied().chain(drawn.iter().map(|i| self.others[i])).collect();
         let ids = Tensor::from_slice(&ids).to_kind(Kind::Int64).to_device(head.device());
-        HeadRows { weight: head.index_select(0, &ids), row_of: Some(self.row_of.clone()) }
+        HeadRows { weight: head.index_select(0, &ids), row_of: Some(Arc::clone(&self.row_of)) }
     }
 }
 

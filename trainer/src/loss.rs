@@ -3,6 +3,7 @@
 use crate::drafter::anchors::Slots;
 use crate::model::attention::likeliest;
 use crate::model::linear;
+use std::sync::Arc;
 use tch::{Device, Kind, Reduction, Tensor};
 
 /// Decay along a block: exp(-(k - 1) / gamma), 1 for the first predicted slot.
@@ -27,7 +28,7 @@ pub struct HeadRows {
     /// [C, D]
     pub weight: Tensor,
     /// Row of each token id, -1 where it has none; `None` = row i is token i.
-    pub row_of: Option<Vec<i64>>,
+    pub row_of: Option<Arc<[i64]>>,
 }
 
 /// A loss with the sums that metrics are made of.

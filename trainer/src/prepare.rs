@@ -2,11 +2,12 @@
 
 use crate::config::Config;
 use crate::data::{
-    AssistantMask, ChatTemplate, ContentKey, Conversation, DataError, Filter, FilterReport, Key, Meta, Sample, Tokenizer,
-    cached, read_conversations, replace_shards, write_shards,
+    AssistantMask, ChatTemplate, ContentKey, Conversation, DataError, Filter, FilterReport, Key, Meta, Sample,
+    Tokenizer, cached, read_conversations, replace_shards, write_shards,
 };
 use crate::device;
 use crate::error::TrainError;
+use crate::model::ModelError;
 use crate::target::{GenerateOptions, Target, TargetConfig, generate};
 use serde_json::{Map, json};
 use std::path::Path;
@@ -51,12 +52,30 @@ pub struct TextTools {
 }
 
 impl TextTools {
-    /// Loads both from a model's directory; the tokenizer must fit the model's vocabulary.
+    /// Loads both from a model's directory.
     ///
     /// # Errors
     /// A missing or unusable file.
     pub fn load(dir: &Path) -> Result<Self, TrainError> {
+        // A directory that is no model at all should say so, not that it lacks a template.
+        TargetConfig::load(dir)?;
         Ok(Self { template: ChatTemplate::load(dir)?, tokenizer: Tokenizer::load(dir)? })
+    }
+
+    /// Refuses a tokenizer that knows more tokens than the model.
+    ///
+    /// # Errors
+    /// Names both numbers.
+    pub fn check(&self, target: &TargetConfig, dir: &Path) -> Result<(), TrainError> {
+        let (known, rows) = (self.tokenizer.vocab_size() as i64, target.vocab_size);
+        if known <= rows {
+            return Ok(());
+        }
+        let message = format!(
+            "its ids go up to {}, but the model's vocab_size is {rows}: they do not belong together",
+            known - 1
+        );
+        Err(ModelError::Config { path: dir.join("tokenizer.json"), message }.into())
     }
 
     /// The token ids of a conversation, up to where the assistant would begin to write.
@@ -74,11 +93,7 @@ impl TextTools {
 ///
 /// # Errors
 /// Bad input; see [`TrainError`].
-pub fn prepare(
-    config: &Config,
-    replace: bool,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Prepared, TrainError> {
+pub fn prepare(config: &Config, replace: bool, progress: &mut dyn FnMut(Progress)) -> Result<Prepared, TrainError> {
     let tools = TextTools::load(&config.model.target)?;
     // Before the long work: is there anything to read, and is the place free?
     let mut conversations = read_conversations(&config.data.prompts)?;
@@ -93,11 +108,12 @@ pub fn prepare(
     }
     let kind = device::kind(config.model.dtype);
     let target = Target::load(&config.model.target, kind, device::resolve(config.pipeline.target_device)?)?;
+    tools.check(&target.config, &config.model.target)?;
     let (samples, long_prompts) = answer(config, &tools, &target, &conversations, progress)?;
     let filter = Filter {
         min_supervised_pairs: 1,
         min_loss_tokens: config.data.min_loss_tokens,
-        max_length: Some(config.data.max_length),
+        max_length: Some(config.data.max_length.min(longest(&target, config))),
     };
     let (samples, filter) = filter.apply(samples);
     if samples.is_empty() {
@@ -159,6 +175,11 @@ pub fn key(config: &Config, tools: &TextTools) -> Result<Key, TrainError> {
     Ok(key.finish())
 }
 
+/// The longest text whose last block still has positions in the target's tables.
+fn longest(target: &Target, config: &Config) -> usize {
+    usize::try_from(target.max_length()).unwrap_or(0).saturating_sub(config.drafter.block_size)
+}
+
 /// A conversation on its way to a sample.
 enum Job {
     /// It has its answer.
@@ -175,8 +196,7 @@ fn answer(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(Vec<Sample>, usize), TrainError> {
     let data = &config.data;
-    let room = usize::try_from(target.max_length()).unwrap_or(0).saturating_sub(data.max_new_tokens);
-    let limit = data.max_prompt_tokens.min(room);
+    let limit = data.max_prompt_tokens.min(longest(target, config).saturating_sub(data.max_new_tokens));
     let mask = AssistantMask::new(&tools.template, &tools.tokenizer)?;
     let jobs = conversations.iter().map(|c| job(c, tools, &mask)).collect::<Result<Vec<_>, _>>()?;
     let long = |job: &Job| matches!(job, Job::Prompt { ids, .. } if ids.len() > limit || ids.is_empty());

@@ -52,8 +52,7 @@ pub(crate) mod tag {
 }
 
 /// Kinds by the byte that stands for them.
-pub(crate) const KINDS: [Kind; 6] =
-    [Kind::Train, Kind::Warmup, Kind::Checkpoint, Kind::Eval, Kind::Bare, Kind::Drain];
+pub(crate) const KINDS: [Kind; 6] = [Kind::Train, Kind::Warmup, Kind::Checkpoint, Kind::Eval, Kind::Bare, Kind::Drain];
 
 /// What the next record of a lane is a difference to. Writer and reader keep the same.
 #[derive(Clone, Copy, Debug, Default)]

@@ -21,8 +21,17 @@ fn problems(c: &Config) -> Vec<(&'static str, &'static str, Problem)> {
         ("model", "target", c.model.target.as_os_str().is_empty().then(|| "give the target's directory".to_owned())),
         ("run", "name", bad_name(&c.run.name)),
         ("drafter", "layers", at_least_one(d.layers)),
-        ("drafter", "block_size", (d.block_size < 2).then(|| "a block has an anchor and at least one more token: write 2 or more".to_owned())),
-        ("drafter", "mask_token_id", (d.mask_token_id < 0).then(|| "give the id of a token that no text contains (Qwen3: 151669; SmolLM2: 16)".to_owned())),
+        (
+            "drafter",
+            "block_size",
+            (d.block_size < 2).then(|| "a block has an anchor and at least one more token: write 2 or more".to_owned()),
+        ),
+        (
+            "drafter",
+            "mask_token_id",
+            (d.mask_token_id < 0)
+                .then(|| "give the id of a token that no text contains (Qwen3: 151669; SmolLM2: 16)".to_owned()),
+        ),
         ("drafter", "initializer_range", positive(d.initializer_range)),
         ("drafter", "final_norm_init", positive(d.final_norm_init)),
         ("train", "steps", at_least_one(t.steps)),
@@ -44,8 +53,16 @@ fn problems(c: &Config) -> Vec<(&'static str, &'static str, Problem)> {
         ("profile", "log_every", at_least_one(c.profile.log_every)),
         ("data", "generate_batch", at_least_one(c.data.generate_batch)),
         ("data", "max_new_tokens", at_least_one(c.data.max_new_tokens)),
+        ("data", "prompts", path_missing(&c.data.prompts)),
+        ("data", "heldout", path_missing(&c.data.heldout)),
+        ("data", "shards", path_missing(&c.data.shards)),
+        ("eval", "prompts", at_least_one(c.eval.prompts)),
         ("eval", "max_new_tokens", at_least_one(c.eval.max_new_tokens)),
     ]
+}
+
+fn path_missing(path: &Path) -> Problem {
+    path.as_os_str().is_empty().then(|| "give a path".to_owned())
 }
 
 fn bad_name(name: &str) -> Problem {
@@ -75,7 +92,7 @@ mod tests {
 
     #[test]
     fn the_first_bad_value_is_named() {
-        let text = "[model]\ntarget = \"m\"\n[drafter]\nmask_token_id = 16\n[train]\nwarmup = 1.5\n";
+        let text = "[model]\ntarget = \"m\"\n[data]\nprompts = \"p\"\nheldout = \"h\"\nshards = \"s\"\n[drafter]\nmask_token_id = 16\n[train]\nwarmup = 1.5\n";
         let error = Config::parse(text, Path::new("x.toml")).unwrap_err().to_string();
         assert_eq!(error, "x.toml: [train] warmup: 1.5 is not from 0 up to (not including) 1");
     }

@@ -133,7 +133,10 @@ mod tests {
 
     #[test]
     fn a_key_like_none_points_to_the_list() {
-        assert_eq!(error("[run]\nzzzzzzzz = 1\n"), "x.toml:2: there is no key `zzzzzzzz`; docs/config.md lists the keys");
+        assert_eq!(
+            error("[run]\nzzzzzzzz = 1\n"),
+            "x.toml:2: there is no key `zzzzzzzz`; docs/config.md lists the keys"
+        );
     }
 
     #[test]

@@ -136,7 +136,10 @@ mod tests {
     fn blocks_stop_at_the_end_of_the_sequence_and_at_unsupervised_tokens() {
         let row = Row { ids: &[10, 11, 12, 13, 14, 15], loss_mask: &[false, true, true, false, true, true] };
         let blocks = layout(&[row], &[vec![1, 4]], 3, 4, 99, Device::Cpu);
-        assert_eq!(Vec::<i64>::try_from(blocks.ids.view([-1])).unwrap(), [11, 99, 99, 99, 14, 99, 99, 99, 99, 99, 99, 99]);
+        assert_eq!(
+            Vec::<i64>::try_from(blocks.ids.view([-1])).unwrap(),
+            [11, 99, 99, 99, 14, 99, 99, 99, 99, 99, 99, 99]
+        );
         assert_eq!(blocks.slots, Slots { index: vec![1, 3, 5], label: vec![12, 14, 15], slot: vec![1, 3, 1] });
         assert_eq!(Vec::<bool>::try_from(blocks.keep.view([-1])).unwrap(), [true, true, false]);
     }

@@ -49,6 +49,7 @@ pub fn attend(
     let near = near.to_kind(Kind::Float).reshape([b, groups, repeat, rows, block]);
     let p = Tensor::cat(&[far, near], -1).softmax(-1, Kind::Float).to_kind(q.kind());
     let from_context = p.narrow(-1, 0, s).reshape([b, groups, repeat * rows, s]).matmul(context.1);
-    let from_block = p.narrow(-1, s, block).reshape([b, groups, repeat, blocks, block, block]).matmul(&in_blocks(own.1));
+    let from_block =
+        p.narrow(-1, s, block).reshape([b, groups, repeat, blocks, block, block]).matmul(&in_blocks(own.1));
     from_context.reshape([b, heads, rows, d]) + from_block.reshape([b, heads, rows, d])
 }

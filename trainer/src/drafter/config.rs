@@ -174,30 +174,30 @@ impl Fields {
     fn read(&self) -> Result<DrafterConfig, ModelError> {
         self.refuse_unsupported()?;
         let j = &self.json;
-        let heads = self.integer(&j["num_attention_heads"], "num_attention_heads")?;
-        let hidden_size = self.integer(&j["hidden_size"], "hidden_size")?;
+        let heads = self.integer(&j["num_attention_heads"], "num_attention_heads", 1)?;
+        let hidden_size = self.integer(&j["hidden_size"], "hidden_size", 1)?;
         let block = if j["block_size"].is_null() { &j["dflash_config"]["block_size"] } else { &j["block_size"] };
         let ids = j["dflash_config"]["target_layer_ids"].as_array().map(|l| l.iter().filter_map(Value::as_u64));
         let theta = j["rope_parameters"]["rope_theta"].as_f64().or_else(|| j["rope_theta"].as_f64());
         Ok(DrafterConfig {
             hidden_size,
-            intermediate_size: self.integer(&j["intermediate_size"], "intermediate_size")?,
-            layers: self.integer(&j["num_hidden_layers"], "num_hidden_layers")?,
+            intermediate_size: self.integer(&j["intermediate_size"], "intermediate_size", 1)?,
+            layers: self.integer(&j["num_hidden_layers"], "num_hidden_layers", 1)?,
             heads,
             kv_heads: j["num_key_value_heads"].as_i64().unwrap_or(heads),
             head_dim: j["head_dim"].as_i64().unwrap_or(hidden_size / heads),
-            vocab_size: self.integer(&j["vocab_size"], "vocab_size")?,
+            vocab_size: self.integer(&j["vocab_size"], "vocab_size", 1)?,
             rms_norm_eps: j["rms_norm_eps"].as_f64().unwrap_or(1e-6),
             rope_theta: theta.ok_or_else(|| self.error("field `rope_theta` is missing; write the target's"))?,
             attention_bias: j["attention_bias"].as_bool().unwrap_or(false),
             max_positions: j["max_position_embeddings"].as_i64().unwrap_or(4096),
-            block_size: self.integer(block, "block_size")?,
-            mask_token_id: self.integer(&j["dflash_config"]["mask_token_id"], "dflash_config.mask_token_id")?,
+            block_size: self.integer(block, "block_size", 2)?,
+            mask_token_id: self.integer(&j["dflash_config"]["mask_token_id"], "dflash_config.mask_token_id", 0)?,
             target_layer_ids: ids
                 .ok_or_else(|| self.error("field `dflash_config.target_layer_ids` is missing"))?
                 .map(|id| id as usize)
                 .collect(),
-            target_layers: self.integer(&j["num_target_layers"], "num_target_layers")?,
+            target_layers: self.integer(&j["num_target_layers"], "num_target_layers", 1)?,
             initializer_range: j["initializer_range"].as_f64().unwrap_or(0.02),
         })
     }
@@ -214,10 +214,11 @@ impl Fields {
         Err(ModelError::Unsupported { path: self.path.clone(), what: what.to_owned(), supported })
     }
 
-    fn integer(&self, value: &Value, field: &str) -> Result<i64, ModelError> {
-        value.as_i64().filter(|&v| v >= 0).ok_or_else(|| {
-            self.error(&format!("field `{field}` must be a whole number, found {value}"))
-        })
+    fn integer(&self, value: &Value, field: &str, least: i64) -> Result<i64, ModelError> {
+        value
+            .as_i64()
+            .filter(|&v| v >= least)
+            .ok_or_else(|| self.error(&format!("field `{field}` must be a whole number from {least}, found {value}")))
     }
 
     fn error(&self, message: &str) -> ModelError {

@@ -16,8 +16,7 @@ use tch::{Device, Kind, Tensor};
 pub fn load(dir: &Path, kind: Kind, device: Device) -> Result<DFlashDrafter, ModelError> {
     let config = DrafterConfig::load(dir)?;
     let mut weights = Weights::load(dir)?;
-    let drafter =
-        DFlashDrafter::build(&config, kind, device, |name, shape| weights.take(name, shape, kind, device))?;
+    let drafter = DFlashDrafter::build(&config, kind, device, |name, shape| weights.take(name, shape, kind, device))?;
     match weights.left().first() {
         None => Ok(drafter),
         Some(name) => Err(ModelError::Unsupported {

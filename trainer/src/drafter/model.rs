@@ -89,14 +89,7 @@ impl DFlashDrafter {
         let hidden_norm = builder.norm("hidden_norm", d)?;
         let layers = (0..config.layers).map(|i| Layer::build(&mut builder, config, i)).collect::<Result<_, E>>()?;
         let norm = builder.norm("norm", d)?;
-        let rope = Rope::new(
-            config.head_dim,
-            config.rope_theta,
-            &ROPE_SCALING,
-            config.max_positions.min(MAX_POSITIONS),
-            kind,
-            device,
-        );
+        let rope = Rope::new(config.head_dim, config.rope_theta, &ROPE_SCALING, config.max_positions, kind, device);
         Ok(Self { config: config.clone(), fc, hidden_norm, layers, norm, rope, parameters: builder.made })
     }
 
@@ -152,12 +145,11 @@ impl DFlashDrafter {
     pub fn forward(&self, taps: &Tensor, embedded: &Tensor, positions: &Tensor, mask: &BlockMask) -> Tensor {
         let ctx = self.context(taps);
         let rows = Tensor::arange(ctx.size()[1], (Kind::Int64, ctx.device()));
-        self.blocks(embedded, positions, self.config.block_size, Some(mask), |layer| self.context_kv(layer, &ctx, &rows))
+        self.blocks(embedded, positions, self.config.block_size, Some(mask), |layer| {
+            self.context_kv(layer, &ctx, &rows)
+        })
     }
 }
-
-/// Position tables longer than this are not worth their memory here.
-const MAX_POSITIONS: i64 = 32_768;
 
 impl Layer {
     fn build<E, S: FnMut(&str, &[i64]) -> Result<Tensor, E>>(

@@ -67,7 +67,8 @@ impl<'a> State<'a> {
         let context = ContextCache::new(drafter, capacity, target.kind(), target.device());
         let input = Tensor::from_slice(prompt).to_device(target.device()).unsqueeze(0);
         let features = target.prefill(&input, &mut cache, &drafter.config.target_layer_ids);
-        let first = greedy(&target.logits(&features.last.narrow(1, prompt.len() as i64 - 1, 1))).first().copied().unwrap_or(0);
+        let first =
+            greedy(&target.logits(&features.last.narrow(1, prompt.len() as i64 - 1, 1))).first().copied().unwrap_or(0);
         let mut state = Self { target, drafter, options, block, ids: prompt.to_vec(), cache, context };
         state.ids.push(first);
         state.see(&features, prompt.len() as i64);

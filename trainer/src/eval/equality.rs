@@ -60,7 +60,12 @@ fn rows(target: &Target, prompt: &[i64], answer: &[i64]) -> Vec<Row> {
     let numbers = |t: &Tensor| Vec::<f64>::try_from(t.to_device(Device::Cpu)).unwrap_or_default();
     let flags = Vec::<bool>::try_from(likeliest.to_device(Device::Cpu)).unwrap_or_default();
     let (best, own) = (numbers(&best), numbers(&own));
-    flags.into_iter().zip(best).zip(own).map(|((likeliest, best), own)| Row { likeliest, best, gap: best - own }).collect()
+    flags
+        .into_iter()
+        .zip(best)
+        .zip(own)
+        .map(|((likeliest, best), own)| Row { likeliest, best, gap: best - own })
+        .collect()
 }
 
 /// Distance between neighbouring bfloat16 numbers at `value`: eight bits of significand.

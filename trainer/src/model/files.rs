@@ -102,12 +102,6 @@ impl Weights {
         Ok(tensor.to_device(device).to_kind(kind))
     }
 
-    /// Whether a tensor is there.
-    #[must_use]
-    pub fn has(&self, name: &str) -> bool {
-        self.tensors.contains_key(name)
-    }
-
     /// Names of the tensors that nobody took, sorted.
     #[must_use]
     pub fn left(&self) -> Vec<&str> {
@@ -128,8 +122,8 @@ pub fn weight_files(dir: &Path) -> Result<Vec<PathBuf>, ModelError> {
         return Ok(vec![single]);
     }
     let text = read_text(&index, "the index of the shards")?;
-    let json: serde_json::Value = serde_json::from_str(&text)
-        .map_err(|e| ModelError::Config { path: index.clone(), message: e.to_string() })?;
+    let json: serde_json::Value =
+        serde_json::from_str(&text).map_err(|e| ModelError::Config { path: index.clone(), message: e.to_string() })?;
     let map = json["weight_map"].as_object().ok_or_else(|| ModelError::Config {
         path: index.clone(),
         message: "`weight_map` is missing: it maps each tensor to its shard".to_owned(),

@@ -30,6 +30,8 @@ pub struct Llama3 {
     pub original_max_position_embeddings: f64,
 }
 
+const MAX_POSITIONS: i64 = 32_768;
+
 /// Tables of cosines and sines, [positions, head_dim] each.
 #[derive(Debug)]
 pub struct Rope {
@@ -38,14 +40,13 @@ pub struct Rope {
 }
 
 impl Rope {
-    /// Tables for positions 0..`positions`, computed in float64 and rounded once to `kind`.
+    /// Tables for positions 0..`positions` (32,768 at most: longer ones are not worth their memory here), computed in float64 and rounded once to `kind`.
     #[must_use]
     pub fn new(head_dim: i64, theta: f64, scaling: &RopeScaling, positions: i64, kind: Kind, device: Device) -> Self {
-        let inverse: Vec<f64> = (0..head_dim / 2)
-            .map(|i| scaled(theta.powf(-2.0 * i as f64 / head_dim as f64), scaling))
-            .collect();
+        let inverse: Vec<f64> =
+            (0..head_dim / 2).map(|i| scaled(theta.powf(-2.0 * i as f64 / head_dim as f64), scaling)).collect();
         let inverse = Tensor::from_slice(&inverse);
-        let angle = Tensor::arange(positions, (Kind::Double, Device::Cpu)).outer(&inverse);
+        let angle = Tensor::arange(positions.min(MAX_POSITIONS), (Kind::Double, Device::Cpu)).outer(&inverse);
         let angle = Tensor::cat(&[&angle, &angle], -1);
         let place = |t: Tensor| t.to_kind(kind).to_device(device);
         Self { cos: place(angle.cos()), sin: place(angle.sin()) }

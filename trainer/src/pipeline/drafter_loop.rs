@@ -2,7 +2,7 @@
 
 use super::metrics::{Metrics, Reading};
 use super::observe::Step;
-use super::run::Shared;
+use super::run::{Outcome, Shared};
 use super::target_loop::HIDDEN_STATES_FLOW;
 use super::{HiddenStates, lane};
 use crate::candidates::Candidates;
@@ -74,8 +74,9 @@ impl<'a> DrafterTrainLoop<'a> {
         }
     }
 
-    /// Until the hidden states end; returns the trained drafter and the steps made.
-    pub(super) fn run(mut self) -> (DFlashDrafter, usize) {
+    /// Until the hidden states end.
+    pub(super) fn run(mut self) -> Result<Outcome, String> {
+        let (began, mut tokens) = (Instant::now(), 0);
         let depth = self.shared.profiler.counter("queue.hidden_states.depth", "items");
         let mut step = 0;
         loop {
@@ -86,19 +87,17 @@ impl<'a> DrafterTrainLoop<'a> {
             };
             depth.record(left as f64);
             flow_take(HIDDEN_STATES_FLOW + states.number);
-            guard.tokens(self.shared.tokens(&states.samples));
+            let own = self.shared.tokens(&states.samples);
+            guard.tokens(own);
+            tokens += own;
             self.train(&states, step);
             step += 1;
-            let reading = {
-                let _span = span!("drafter.log");
-                self.log(step)
-            };
-            drop(guard);
-            if reading {
-                lane::report(self.shared.observer, LANE, step as u64 - 1);
-            }
+            let _span = span!("drafter.log");
+            self.log(step)?;
         }
-        (self.drafter, step)
+        let seconds = began.elapsed().as_secs_f64();
+        let tokens_per_s = tokens as f64 / seconds.max(1e-9);
+        Ok(Outcome { drafter: self.drafter, steps: step, tokens_per_s, loop_seconds: vec![(LANE, seconds)] })
     }
 
     fn wait(&mut self) -> Option<(HiddenStates, usize)> {
@@ -163,11 +162,16 @@ impl<'a> DrafterTrainLoop<'a> {
         cross_entropy(y, &blocks.slots, &rows, self.gamma)
     }
 
-    /// Reads the figures back and reports them, every `log_every` steps; otherwise only counts the step.
-    fn log(&mut self, step: usize) -> bool {
+    /// Reads the figures back and reports them, every `log_every` steps; otherwise only counts the step. A loss that is
+    /// no number any more ends the lane: the weights are lost.
+    fn log(&mut self, step: usize) -> Result<(), String> {
         let due = (step as u64).is_multiple_of(self.shared.log_every) || step == self.settings.steps;
-        let reading = due.then(|| self.metrics.read());
+        let reading = due.then(|| {
+            let _span = span!("sync.metrics");
+            self.metrics.read()
+        });
         if let Some(reading) = &reading {
+            check(step, reading)?;
             self.write(step, reading);
         }
         self.shared.observer.step(&Step {
@@ -178,7 +182,10 @@ impl<'a> DrafterTrainLoop<'a> {
             tokens_per_s: reading.as_ref().map(|r| r.tokens_per_s),
             waiting: if due { self.waiting() } else { String::new() },
         });
-        due
+        if due {
+            lane::report(self.shared.observer, LANE, step as u64 - 1);
+        }
+        Ok(())
     }
 
     fn write(&mut self, step: usize, r: &Reading) {
@@ -215,6 +222,17 @@ impl<'a> DrafterTrainLoop<'a> {
             format!("target waits {:.0} % for room", target * 100.0)
         }
     }
+}
+
+fn check(step: usize, reading: &Reading) -> Result<(), String> {
+    if reading.loss.is_finite() && reading.gradient_norm.is_finite() {
+        return Ok(());
+    }
+    Err(format!(
+        "at step {step} the loss is {} and the gradient norm {}: lower the learning rate, or look for weights that are \
+         no numbers in the target",
+        reading.loss, reading.gradient_norm
+    ))
 }
 
 /// Where embedding and head should be for a drafter on `device`.

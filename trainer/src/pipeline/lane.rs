@@ -6,18 +6,18 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
-/// Runs `work` on a thread of its own that is bound to `lane`; `on_failure` runs there if it panics.
+/// Runs `work` on a thread of its own that is bound to `lane`; `on_failure` runs there if it fails or panics.
 pub(super) fn spawn<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     name: &'static str,
     lane: Lane,
-    work: impl FnOnce() -> T + Send + 'scope,
+    work: impl FnOnce() -> Result<T, String> + Send + 'scope,
     on_failure: impl FnOnce() + Send + 'scope,
 ) -> std::io::Result<ScopedJoinHandle<'scope, Result<T, String>>> {
     Builder::new().name(name.to_owned()).spawn_scoped(scope, move || {
         let _on_lane = lane.enter();
         // libtorch's errors arrive as panics of tch: an out-of-memory must not take the other lanes with it silently.
-        let result = catch_unwind(AssertUnwindSafe(work)).map_err(|cause| cause_text(cause.as_ref()));
+        let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|cause| Err(cause_text(cause.as_ref())));
         if result.is_err() {
             on_failure();
         }
@@ -26,7 +26,7 @@ pub(super) fn spawn<'scope, T: Send + 'scope>(
 }
 
 /// What a panic said; of libtorch's messages only what comes before the C++ backtrace.
-pub(super) fn cause_text(cause: &(dyn Any + Send)) -> String {
+pub(crate) fn cause_text(cause: &(dyn Any + Send)) -> String {
     let text = cause.downcast_ref::<String>().map(String::as_str).or_else(|| cause.downcast_ref::<&str>().copied());
     let text = text.unwrap_or("it panicked without a message");
     text.split("\\nException raised from").next().unwrap_or(text).trim().to_owned()

@@ -4,16 +4,18 @@ use super::order::Order;
 use super::run::Shared;
 use super::{Batch, lane};
 use dflash_profiler::{begin_iteration, flow_put, span, timeline::record::Kind};
+use std::time::Instant;
 use tch::Tensor;
 
 /// Name of the lane.
 pub(super) const LANE: &str = "loader";
 
-/// Makes `shared.steps` batches, or until the queue is closed.
-pub(super) fn load(shared: &Shared<'_>, mut order: Order) {
+/// Makes `shared.steps` batches, or until the queue is closed; returns the loop's seconds.
+pub(super) fn load(shared: &Shared<'_>, mut order: Order) -> Result<f64, String> {
+    let began = Instant::now();
     let depth = shared.profiler.counter("queue.batches.depth", "items");
     for number in 0..shared.steps as u64 {
-        let _iteration = begin_iteration(Kind::Train);
+        let guard = begin_iteration(shared.kind(number));
         let samples = {
             let _span = span!("load.read");
             order.next()
@@ -26,7 +28,10 @@ pub(super) fn load(shared: &Shared<'_>, mut order: Order) {
         {
             let _span = span!("load.put");
             flow_put(number);
-            let Some(now) = shared.batches.put(batch) else { return };
+            let Some(now) = shared.batches.put(batch) else {
+                guard.kind(Kind::Drain);
+                return Ok(began.elapsed().as_secs_f64());
+            };
             depth.record(now as f64);
         }
         if (number + 1).is_multiple_of(shared.log_every) {
@@ -34,6 +39,7 @@ pub(super) fn load(shared: &Shared<'_>, mut order: Order) {
         }
     }
     shared.batches.close();
+    Ok(began.elapsed().as_secs_f64())
 }
 
 /// Rows padded with zeros at their end to the longest: [b, S] Int64.

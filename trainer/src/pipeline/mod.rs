@@ -2,7 +2,7 @@
 
 mod drafter_loop;
 mod features;
-mod lane;
+pub(crate) mod lane;
 mod loader;
 mod metrics;
 mod observe;

@@ -65,6 +65,10 @@ pub struct Outcome {
     pub drafter: DFlashDrafter,
     /// Steps made.
     pub steps: usize,
+    /// Context tokens a second over the whole loop, without padding.
+    pub tokens_per_s: f64,
+    /// Each lane's loop, in seconds by a clock that is not the profiler's.
+    pub loop_seconds: Vec<(&'static str, f64)>,
 }
 
 /// What the lanes share.
@@ -156,24 +160,34 @@ pub fn run(parts: Parts<'_>) -> Result<Outcome, TrainError> {
     let order = Order::new(samples.iter().map(|s| s.ids.len()).collect(), config.train.batch, config.run.seed);
     let rows = shared_rows(&target, drafter_device);
     let taps = drafter.config.target_layer_ids.clone();
+    note_capacities(profiler, config);
     std::thread::scope(|scope| {
         let shared = &shared;
         let target_device = device_name(target.device());
         let target_loop = TargetForwardLoop::new(shared, target, taps, drafter_device);
-        let drafter_loop = DrafterTrainLoop::new(shared, &config.train, drafter, rows, metrics, config.run.seed);
+        let drafter_loop =
+            DrafterTrainLoop::new(shared, &config.train, drafter, rows, metrics, ANCHOR_STREAM ^ config.run.seed);
         let loader = start(scope, shared, loader::LANE, "cpu", move || loader::load(shared, order))?;
         let target = start(scope, shared, target_loop::LANE, &target_device, move || target_loop.run())?;
         let device = device_name(drafter_device);
         let drafter = start(scope, shared, drafter_loop::LANE, &device, move || drafter_loop.run())?;
         watch(shared, stop, &drafter);
-        let ended = [(loader::LANE, join(loader)), (target_loop::LANE, join(target))];
-        let (drafter, steps) =
-            join(drafter).map_err(|cause| TrainError::Lane { lane: drafter_loop::LANE, cause })?;
-        for (lane, result) in ended {
-            result.map_err(|cause| TrainError::Lane { lane, cause })?;
-        }
-        Ok(Outcome { drafter, steps })
+        let (loader, target) = (join(loader::LANE, loader), join(target_loop::LANE, target));
+        let mut outcome = join(drafter_loop::LANE, drafter)?;
+        outcome.loop_seconds.extend([(loader::LANE, loader?), (target_loop::LANE, target?)]);
+        Ok(outcome)
     })
+}
+
+/// The anchors' random numbers are not those of the order.
+const ANCHOR_STREAM: u64 = 1 << 63;
+
+/// A depth says little without what it could be.
+fn note_capacities(profiler: &Profiler, config: &Config) {
+    let queues = [("batches", config.pipeline.batch_queue), ("hidden_states", config.pipeline.hs_queue)];
+    for (name, capacity) in queues {
+        profiler.counter(&format!("queue.{name}.capacity"), "items").record(capacity as f64);
+    }
 }
 
 type Handle<'scope, T> = ScopedJoinHandle<'scope, Result<T, String>>;
@@ -183,7 +197,7 @@ fn start<'scope, T: Send + 'scope>(
     shared: &'scope Shared<'_>,
     name: &'static str,
     device: &str,
-    work: impl FnOnce() -> T + Send + 'scope,
+    work: impl FnOnce() -> Result<T, String> + Send + 'scope,
 ) -> Result<Handle<'scope, T>, TrainError> {
     let work = move || {
         shared.set_threads();
@@ -207,8 +221,9 @@ fn watch<T>(shared: &Shared<'_>, stop: Stop<'_>, drafter: &Handle<'_, T>) {
     shared.abandon();
 }
 
-fn join<T>(handle: Handle<'_, T>) -> Result<T, String> {
-    handle.join().unwrap_or_else(|cause| Err(lane::cause_text(cause.as_ref())))
+fn join<T>(lane: &'static str, handle: Handle<'_, T>) -> Result<T, TrainError> {
+    let ended = handle.join().unwrap_or_else(|cause| Err(lane::cause_text(cause.as_ref())));
+    ended.map_err(|cause| TrainError::Lane { lane, cause })
 }
 
 fn device_name(device: Device) -> String {

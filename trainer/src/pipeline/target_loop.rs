@@ -5,6 +5,7 @@ use super::run::Shared;
 use super::{Batch, HiddenStates, lane};
 use crate::target::Target;
 use dflash_profiler::{Kind, begin_iteration, flow_put, flow_take, span};
+use std::time::Instant;
 use tch::{Device, Tensor};
 
 /// Name of the lane.
@@ -24,11 +25,12 @@ impl<'a> TargetForwardLoop<'a> {
         Self { shared, target, taps, features: Features::new(shared.feature_cache), drafter_device }
     }
 
-    /// Until the batch queue ends, or nobody wants hidden states any more.
-    pub(super) fn run(mut self) {
+    /// Until the batch queue ends, or nobody wants hidden states any more; returns the loop's seconds.
+    pub(super) fn run(mut self) -> Result<f64, String> {
         let _guard = tch::no_grad_guard();
         let taken_depth = self.shared.profiler.counter("queue.batches.depth", "items");
         let put_depth = self.shared.profiler.counter("queue.hidden_states.depth", "items");
+        let began = Instant::now();
         for iteration in 0.. {
             let guard = begin_iteration(self.shared.kind(iteration));
             let taken = {
@@ -46,17 +48,21 @@ impl<'a> TargetForwardLoop<'a> {
             {
                 let _span = span!("target.put");
                 flow_put(HIDDEN_STATES_FLOW + states.number);
-                let began = std::time::Instant::now();
-                let Some(depth) = self.shared.hidden_states.put(states) else { break };
+                let began = Instant::now();
+                let Some(depth) = self.shared.hidden_states.put(states) else {
+                    guard.kind(Kind::Drain);
+                    break;
+                };
                 self.shared.target_wait.add(began.elapsed());
                 put_depth.record(depth as f64);
             }
-            drop(guard);
             if (iteration + 1).is_multiple_of(self.shared.log_every) {
                 lane::report(self.shared.observer, LANE, iteration);
             }
         }
+        let seconds = began.elapsed().as_secs_f64();
         self.shared.hidden_states.close();
+        Ok(seconds)
     }
 
     fn read(&mut self, batch: Batch) -> HiddenStates {
@@ -75,7 +81,10 @@ impl<'a> TargetForwardLoop<'a> {
             }
         };
         let _span = span!("target.copy");
-        HiddenStates { number: batch.number, samples: batch.samples, taps: taps.to_device(self.drafter_device) }
+        // From GPU to GPU by way of the host; on one device there is nothing to copy.
+        let stays = self.target.device() == self.drafter_device;
+        let taps = if stays { taps } else { taps.to_device(Device::Cpu) };
+        HiddenStates { number: batch.number, samples: batch.samples, taps }
     }
 
     /// The target over some rows of a batch: [rows, S, n·D].

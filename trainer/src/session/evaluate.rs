@@ -118,16 +118,15 @@ impl Bench {
             block_size: 0,
             zero_features: false,
         };
-        let prompts = prompts(config, &TextTools::load(&config.model.target)?)?;
+        let tools = TextTools::load(&config.model.target)?;
+        tools.check(&target.config, &config.model.target)?;
+        let answer = (config.eval.max_new_tokens + 2 * trained.config.block_size as usize) as i64;
+        let room = usize::try_from(target.max_length() - answer).unwrap_or(0);
+        let prompts = prompts(config, &tools, config.data.max_prompt_tokens.min(room))?;
         Ok(Self { target, trained, untrained, prompts, options })
     }
 
-    fn run(
-        &self,
-        which: Control,
-        count: usize,
-        progress: &mut dyn FnMut(Control, usize, &Evaluation),
-    ) -> Evaluation {
+    fn run(&self, which: Control, count: usize, progress: &mut dyn FnMut(Control, usize, &Evaluation)) -> Evaluation {
         let drafter = if which == Control::Untrained { &self.untrained } else { &self.trained };
         let options = DecodeOptions { zero_features: which == Control::Zeroed, ..self.options.clone() };
         let prompts = &self.prompts[..count.min(self.prompts.len())];
@@ -135,14 +134,12 @@ impl Bench {
     }
 }
 
-fn prompts(config: &Config, tools: &TextTools) -> Result<Vec<Vec<i64>>, TrainError> {
+fn prompts(config: &Config, tools: &TextTools, longest: usize) -> Result<Vec<Vec<i64>>, TrainError> {
     let path: &PathBuf = &config.data.heldout;
-    let prompts: Vec<Vec<i64>> =
-        read_conversations(path)?.iter().map(|c| tools.prompt(c)).collect::<Result<_, _>>()?;
-    let fitting: Vec<_> =
-        prompts.into_iter().filter(|p| !p.is_empty() && p.len() <= config.data.max_prompt_tokens).collect();
+    let prompts: Vec<Vec<i64>> = read_conversations(path)?.iter().map(|c| tools.prompt(c)).collect::<Result<_, _>>()?;
+    let fitting: Vec<_> = prompts.into_iter().filter(|p| !p.is_empty() && p.len() <= longest).collect();
     if fitting.is_empty() {
-        let problem = "no held-out prompt is within `max_prompt_tokens`; see [data]".to_owned();
+        let problem = format!("no held-out prompt has at most {longest} tokens; see [data] max_prompt_tokens");
         return Err(TrainError::Empty { path: path.clone(), problem });
     }
     Ok(fitting)
@@ -150,6 +147,9 @@ fn prompts(config: &Config, tools: &TextTools) -> Result<Vec<Vec<i64>>, TrainErr
 
 fn record(run: &RunDir, evaluation: &RunEvaluation) -> Result<(), TrainError> {
     let mut manifest = run.manifest()?;
+    if evaluation.trained.wrong > 0 {
+        return Ok(()); // not a figure to quote
+    }
     manifest.results.insert("tau".to_owned(), evaluation.trained.tau.into());
     let whole = serde_json::to_value(evaluation).unwrap_or_default();
     manifest.results.insert("evaluation".to_owned(), whole);

@@ -5,11 +5,13 @@ use crate::data::{PreloadedDataset, cached};
 use crate::device;
 use crate::drafter::{self, DFlashDrafter, DrafterConfig, Init};
 use crate::error::TrainError;
+use crate::pipeline::lane::cause_text;
 use crate::pipeline::{self, Observer, Parts, Stop, Text};
 use crate::prepare::{self, TextTools};
 use crate::target::{Target, TargetConfig};
 use dflash_profiler::timeline::{Manifest, MetricsWriter, RunDir, State};
 use dflash_profiler::{Level, Options, Profiler};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tch::{Device, Kind};
@@ -30,6 +32,10 @@ pub struct Trained {
     pub run: RunDir,
     /// Steps made; fewer than configured if it was stopped.
     pub steps: usize,
+    /// Context tokens a second, without padding.
+    pub tokens_per_s: f64,
+    /// Each lane's loop, in seconds by a clock that is not the profiler's.
+    pub loop_seconds: Vec<(&'static str, f64)>,
     /// The exported drafter.
     pub drafter: PathBuf,
     /// It was stopped before its end.
@@ -61,24 +67,38 @@ pub fn train(
     let target_config = loaded.target.config.clone();
     let run = RunDir::create(&config.run.dir, &config.run.name, manifest(config, options))?;
     begun(&run);
-    let profiler = start_profiler(&run, config)?;
-    let trained = match run_pipeline(config, loaded, &run, &profiler, observer, stop) {
-        Ok(outcome) => export(outcome, &target_config, &run, stop),
-        Err(error) => Err(error),
-    };
+    let work = || record(config, loaded, &target_config, &run, observer, stop);
+    // Outside the lanes too, running out of memory arrives as a panic of tch.
+    let trained = catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|cause| Err(TrainError::Lane { lane: "the training", cause: cause_text(cause.as_ref()) }));
+    let closed = close(&run, &trained);
+    let trained = trained?;
+    closed.map(|()| trained)
+}
+
+/// Trains and exports, with the profiler running.
+fn record(
+    config: &Config,
+    loaded: Loaded,
+    target: &TargetConfig,
+    run: &RunDir,
+    observer: &dyn Observer,
+    stop: Stop<'_>,
+) -> Result<Trained, TrainError> {
+    let profiler = start_profiler(run, config)?;
+    let outcome = run_pipeline(config, loaded, run, &profiler, observer, stop);
     let trouble = profiler.trouble();
     profiler.finish();
-    close(&run, &trained)?;
-    trained.map(|mut trained| {
-        trained.trouble = trouble;
-        trained
-    })
+    export(outcome?, target, run, config, trouble)
 }
 
 fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
     let tools = TextTools::load(&config.model.target)?;
     if !cached(&config.data.shards, &prepare::key(config, &tools)?)? {
-        return Err(TrainError::NotPrepared { shards: config.data.shards.clone(), config: options.config_name.clone() });
+        return Err(TrainError::NotPrepared {
+            shards: config.data.shards.clone(),
+            config: options.config_name.clone(),
+        });
     }
     let samples = texts(&PreloadedDataset::open(&config.data.shards)?);
     let kind = device::kind(config.model.dtype);
@@ -157,12 +177,14 @@ fn export(
     outcome: pipeline::Outcome,
     target: &TargetConfig,
     run: &RunDir,
-    stop: Stop<'_>,
+    config: &Config,
+    trouble: Option<String>,
 ) -> Result<Trained, TrainError> {
     let dir = run.checkpoints().join("export");
     drafter::save(&outcome.drafter, target, &dir).map_err(|source| TrainError::Save { path: dir.clone(), source })?;
-    let stopped = stop();
-    Ok(Trained { run: run.clone(), steps: outcome.steps, drafter: dir, stopped, trouble: None })
+    let pipeline::Outcome { steps, tokens_per_s, loop_seconds, .. } = outcome;
+    let stopped = steps < config.train.steps;
+    Ok(Trained { run: run.clone(), steps, tokens_per_s, loop_seconds, drafter: dir, stopped, trouble })
 }
 
 /// Writes the outcome into run.json.
@@ -179,6 +201,10 @@ fn close(run: &RunDir, trained: &Result<Trained, TrainError>) -> Result<(), Trai
     manifest.outcome = Some(outcome);
     if let Ok(t) = trained {
         manifest.results.insert("steps".to_owned(), t.steps.into());
+        manifest.results.insert("tokens_per_s".to_owned(), t.tokens_per_s.into());
+        let loops: serde_json::Map<_, _> =
+            t.loop_seconds.iter().map(|(lane, s)| ((*lane).to_owned(), (*s).into())).collect();
+        manifest.results.insert("loop_seconds".to_owned(), loops.into());
     }
     Ok(run.write_manifest(&manifest)?)
 }

@@ -61,7 +61,8 @@ impl TargetConfig {
     /// The file is missing or unreadable, lacks a field, or describes an unsupported model.
     pub fn load(dir: &Path) -> Result<Self, ModelError> {
         let path = dir.join("config.json");
-        let text = read_text(&path, "give a Hugging Face directory with config.json, model.safetensors and tokenizer.json")?;
+        let text =
+            read_text(&path, "give a Hugging Face directory with config.json, model.safetensors and tokenizer.json")?;
         let json: Value = serde_json::from_str(&text)
             .map_err(|e| ModelError::Config { path: path.clone(), message: format!("no JSON: {e}") })?;
         Fields { path, json }.read()

@@ -67,15 +67,23 @@ impl<'a> Batch<'a> {
     fn start(target: &'a Target, prompts: &[Vec<i64>], rows: &[usize], options: &'a GenerateOptions) -> Self {
         let longest = rows.iter().map(|&r| prompts[r].len()).max().unwrap_or(0);
         let lengths: Vec<i64> = rows.iter().map(|&r| prompts[r].len() as i64).collect();
-        let padded: Vec<i64> =
-            rows.iter().flat_map(|&r| padded_to(&prompts[r], longest)).collect();
+        let padded: Vec<i64> = rows.iter().flat_map(|&r| padded_to(&prompts[r], longest)).collect();
         let device = target.device();
         let ids = Tensor::from_slice(&padded).view([rows.len() as i64, longest as i64]).to_device(device);
         let lengths = Tensor::from_slice(&lengths).to_device(device);
         let mut cache = target.cache(rows.len() as i64, longest as i64);
         let next = prefill(target, &ids, &lengths, &mut cache);
         let mask = padding_mask(&lengths, (longest + options.max_new_tokens) as i64 + SPARE, target.kind());
-        Self { target, options, rows: rows.to_vec(), done: vec![false; rows.len()], positions: lengths, mask, cache, next }
+        Self {
+            target,
+            options,
+            rows: rows.to_vec(),
+            done: vec![false; rows.len()],
+            positions: lengths,
+            mask,
+            cache,
+            next,
+        }
     }
 
     fn run(mut self, answers: &mut [Answer], progress: &mut impl FnMut(usize, usize)) {

@@ -3,6 +3,7 @@
 use super::{Family, KvCache, TargetConfig};
 use crate::model::attention::{causal, masked, merge_heads, split_heads};
 use crate::model::{Linear, Mlp, ModelError, RmsNorm, Rope, Weights, linear};
+use dflash_profiler::span;
 use std::path::Path;
 use tch::{Device, Kind, Tensor};
 
@@ -57,7 +58,8 @@ impl Target {
         let head = if config.tied { embedding.shallow_clone() } else { loader.tensor("lm_head.weight", &[v, d])? };
         let layers = (0..config.layers).map(|i| Layer::load(&mut loader, &config, i)).collect::<Result<_, _>>()?;
         let norm = loader.norm("model.norm", d)?;
-        let positions = config.max_positions.min(MAX_POSITIONS);
+        loader.refuse_rest(dir)?;
+        let positions = config.max_positions;
         let rope = Rope::new(config.head_dim, config.rope_theta, &config.rope_scaling, positions, kind, device);
         Ok(Self { config, embedding, head, layers, norm, rope, device, kind })
     }
@@ -112,7 +114,14 @@ impl Target {
     /// Reads the next tokens ids [b, Q] at `positions` [Q] or [b, Q] behind the cache, which must have room for them;
     /// `mask` is additive, broadcast to [b, 1, Q, capacity]. The cache counts the new rows as valid afterwards.
     #[must_use]
-    pub fn step(&self, ids: &Tensor, positions: &Tensor, mask: &Tensor, cache: &mut KvCache, taps: &[usize]) -> Features {
+    pub fn step(
+        &self,
+        ids: &Tensor,
+        positions: &Tensor,
+        mask: &Tensor,
+        cache: &mut KvCache,
+        taps: &[usize],
+    ) -> Features {
         let features = self.run(ids, taps, self.layers.len(), positions, |layer, q, k, v| {
             let (k, v) = cache.extend(layer, k, v);
             masked(q, &k, &v, mask)
@@ -138,6 +147,7 @@ impl Target {
         let mut x = Tensor::embedding(&self.embedding, ids, -1, false, false);
         let mut outputs = Vec::with_capacity(taps.len());
         for (i, layer) in self.layers[..last].iter().enumerate() {
+            let _span = span!("target.layer", index = i);
             x = layer.forward(&x, &self.rope, positions, self.config.head_dim, |q, k, v| attend(i, q, k, v));
             if taps.contains(&i) {
                 outputs.push((i, x.shallow_clone()));
@@ -147,9 +157,6 @@ impl Target {
         Features { taps: taps.iter().filter_map(tap).collect(), last: x }
     }
 }
-
-/// Position tables longer than this are not worth their memory here.
-const MAX_POSITIONS: i64 = 32_768;
 
 impl Layer {
     fn load(loader: &mut Loader, c: &TargetConfig, index: i64) -> Result<Self, ModelError> {
@@ -211,6 +218,19 @@ struct Loader {
 impl Loader {
     fn tensor(&mut self, name: &str, shape: &[i64]) -> Result<Tensor, ModelError> {
         self.weights.take(name, shape, self.kind, self.device)
+    }
+
+    /// Tensors that this architecture does not use would be left out silently: it is another one.
+    fn refuse_rest(&self, dir: &Path) -> Result<(), ModelError> {
+        let harmless = |name: &str| name == "lm_head.weight" || name.ends_with("rotary_emb.inv_freq");
+        match self.weights.left().into_iter().find(|name| !harmless(name)) {
+            None => Ok(()),
+            Some(name) => Err(ModelError::Unsupported {
+                path: dir.to_owned(),
+                what: format!("tensor `{name}`, which config.json does not account for,"),
+                supported: "the tensors of Llama, Qwen2 and Qwen3",
+            }),
+        }
     }
 
     fn linear(&mut self, name: &str, shape: [i64; 2], bias: bool) -> Result<Linear, ModelError> {

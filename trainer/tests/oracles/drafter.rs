@@ -41,8 +41,13 @@ impl Case {
     fn forward(&self, blocks: &Blocks, hidden: &Tensor) -> Tensor {
         let embedding = self.inputs.get("embed_tokens").to_kind(self.kind);
         let embedded = Tensor::embedding(&embedding, &blocks.ids, -1, false, false);
-        let mask =
-            BlockMask::new(&blocks.anchors, &blocks.keep, hidden.size()[1], self.drafter.config.block_size, Device::Cpu);
+        let mask = BlockMask::new(
+            &blocks.anchors,
+            &blocks.keep,
+            hidden.size()[1],
+            self.drafter.config.block_size,
+            Device::Cpu,
+        );
         self.drafter.forward(&hidden.to_kind(self.kind), &embedded, &blocks.positions, &mask)
     }
 

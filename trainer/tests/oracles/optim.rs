@@ -37,8 +37,7 @@ impl Run {
         let drawn = anchors.iter().zip(&keep).filter(|(_, keep)| **keep).map(|(&a, _)| a as usize).collect();
         let c = &self.drafter.config;
         let row = Row { ids: &ids, loss_mask: &loss_mask };
-        let blocks =
-            layout(&[row], &[drawn], anchors.len(), c.block_size as usize, c.mask_token_id, Device::Cpu);
+        let blocks = layout(&[row], &[drawn], anchors.len(), c.block_size as usize, c.mask_token_id, Device::Cpu);
         let embedded = Tensor::embedding(&self.batches.get("embed_tokens"), &blocks.ids, -1, false, false);
         let mask = BlockMask::new(&blocks.anchors, &blocks.keep, ids.len() as i64, c.block_size, Device::Cpu);
         let y = self.drafter.forward(&batch("target_hidden"), &embedded, &blocks.positions, &mask);
@@ -111,8 +110,7 @@ fn muon_follows_torch() {
 #[test]
 fn small_steps_add_up_in_the_masters() {
     let weight = Tensor::ones([4, 4], (Kind::BFloat16, Device::Cpu)).set_requires_grad(true);
-    let settings =
-        Settings { learning_rate: 1e-4, betas: (0.9, 0.999), weight_decay: 0.0, muon: None, clip: 0.0 };
+    let settings = Settings { learning_rate: 1e-4, betas: (0.9, 0.999), weight_decay: 0.0, muon: None, clip: 0.0 };
     let mut optimizer = Optimizer::new(&[("w".to_owned(), weight.shallow_clone())], settings);
     for _ in 0..100 {
         weight.sum(Kind::Float).backward();

@@ -1,0 +1,32 @@
+//! `--help` is a tested artefact.
+
+use std::process::Command;
+
+fn help(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_dflash")).args(arguments).arg("--help").output().unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+#[cfg(feature = "train")]
+fn the_commands_and_their_options() {
+    insta::assert_snapshot!("dflash", help(&[]));
+    for command in ["prepare", "train", "eval", "doctor"] {
+        insta::assert_snapshot!(command, help(&[command]));
+    }
+}
+
+#[test]
+fn the_commands_that_read() {
+    for command in ["runs", "top", "report", "flamegraph", "diff", "dump"] {
+        insta::assert_snapshot!(command, help(&[command]));
+    }
+}
+
+#[test]
+#[cfg(not(feature = "train"))]
+fn a_reading_binary_offers_no_training() {
+    let text = help(&[]);
+    assert!(!text.contains("prepare") && text.contains("report"), "{text}");
+}

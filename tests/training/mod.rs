@@ -1,0 +1,140 @@
+//! prepare, train, eval and every reading command, on a tiny model, as a user runs them.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+pub mod tiny;
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use tiny::Place;
+
+#[test]
+fn from_prompts_to_a_report() {
+    let place = Place::new();
+    assert!(place.ok(&["prepare", "tiny.toml"]).starts_with("shards: 10 samples"));
+    assert!(place.ok(&["prepare", "tiny.toml"]).contains("were there already"));
+
+    let run = place.ok(&["train", "tiny.toml", "--log-format", "json"]).trim().to_owned();
+    let export = place.path(&run).join("checkpoints/export");
+    assert!(export.join("model.safetensors").is_file() && export.join("config.json").is_file());
+    let metrics = fs::read_to_string(place.path(&run).join("metrics.csv")).unwrap();
+    assert_eq!(metrics.lines().count(), 1 + 3, "a header, steps 5, 10 and 12: {metrics}");
+
+    let evaluation = place.ok(&["eval", &run]);
+    assert!(evaluation.lines().last().unwrap().starts_with("tau: untrained 1.00, trained "), "{evaluation}");
+    assert!(evaluation.contains("equal 3, near-tie 0, wrong 0 of 3"), "in float32 every token is the target's");
+
+    shares_add_up(&place, &run);
+    let svg = place.path("flame.svg");
+    place.ok(&["flamegraph", &run, "-o", svg.to_str().unwrap()]);
+    let picture = fs::read_to_string(&svg).unwrap();
+    for frame in ["drafter.backward", "target.forward", "residue", "drafter.wait"] {
+        assert!(picture.contains(frame), "no {frame}");
+    }
+    assert!(place.fails(2, &["flamegraph", &run, "-o", svg.to_str().unwrap()]).contains("--force"));
+    assert!(!place.ok(&["diff", &run, &run]).contains("regressed"));
+    assert!(place.ok(&["top", &run, "--once"]).contains("drafter:0"));
+    assert!(place.ok(&["runs"]).contains("finished"));
+}
+
+/// Every lane has all its stages, and they and the residue are the whole.
+fn shares_add_up(place: &Place, run: &str) {
+    let stages = [
+        ("loader", vec!["load.read", "load.pack", "load.put"]),
+        (
+            "target:0",
+            vec!["target.wait", "target.upload", "target.forward", "target.pack", "target.copy", "target.put"],
+        ),
+        (
+            "drafter:0",
+            vec![
+                "drafter.wait",
+                "drafter.upload",
+                "drafter.anchors",
+                "drafter.mask",
+                "drafter.forward",
+                "drafter.loss",
+                "drafter.backward",
+                "drafter.clip",
+                "drafter.step",
+                "drafter.log",
+            ],
+        ),
+    ];
+    let csv = fs::read_to_string(place.path(run).join("iterations.csv")).unwrap();
+    let mut sums: BTreeMap<(String, String), u64> = BTreeMap::new();
+    for line in csv.lines().skip(1) {
+        let field: Vec<_> = line.split(',').collect();
+        *sums.entry((field[3].to_owned(), field[7].to_owned())).or_default() += field[9].parse::<u64>().unwrap();
+    }
+    let manifest: Value = serde_json::from_str(&fs::read_to_string(place.path(run).join("run.json")).unwrap()).unwrap();
+    for (lane, stages) in stages {
+        let sum = |stage: &str| sums.get(&(lane.to_owned(), stage.to_owned())).copied();
+        let parts: u64 = stages.iter().map(|s| sum(s).unwrap_or_else(|| panic!("{lane} lacks {s}"))).sum();
+        assert_eq!(parts + sum("residue").unwrap(), sum("total").unwrap(), "{lane}");
+        let (total, residue) = (sum("total").unwrap() as f64 / 1e9, sum("residue").unwrap() as f64 / 1e9);
+        let wall = manifest["results"]["loop_seconds"][lane].as_f64().unwrap();
+        assert!((total / wall - 1.0).abs() < 0.005, "{lane}: iterations {total} s, its loop {wall} s by another clock");
+        assert!(residue / total < 0.02, "{lane}: residue {residue} of {total} s");
+    }
+}
+
+#[test]
+fn log_lines_say_where_each_lanes_time_goes() {
+    let place = Place::new();
+    place.ok(&["prepare", "tiny.toml"]);
+    let text = place.dflash(&["train", "tiny.toml"]);
+    let text = String::from_utf8(text.stderr).unwrap();
+    for part in
+        ["target:0 iteration 4: wait ", " forward ", "drafter:0 iteration 9: wait ", " backward ", "step 5/12: loss "]
+    {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+    let json = place.dflash(&["train", "tiny.toml", "--log-format", "json"]);
+    let lines: Vec<Value> =
+        String::from_utf8(json.stderr).unwrap().lines().filter_map(|l| serde_json::from_str(l).ok()).collect();
+    let lane = |name: &str| lines.iter().any(|l| l["lane"]["lane"] == name && l["lane"]["stages"][0]["ms"].is_number());
+    assert!(["loader", "target:0", "drafter:0"].into_iter().all(lane), "{lines:?}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_losses_and_another_seed_others() {
+    let place = Place::new();
+    place.ok(&["prepare", "tiny.toml"]);
+    let losses = |arguments: &[&str]| {
+        let run = place.ok(&[&["train", "tiny.toml"], arguments].concat()).trim().to_owned();
+        let metrics = fs::read_to_string(place.path(&run).join("metrics.csv")).unwrap();
+        metrics.lines().skip(1).map(|l| l.split(',').nth(4).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let first = losses(&[]);
+    assert_eq!(first, losses(&[]));
+    assert_ne!(first, losses(&["--seed", "1"]));
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupted_training_keeps_what_it_has_learnt() {
+    let place = Place::new();
+    place.ok(&["prepare", "tiny.toml"]);
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_dflash"))
+        .args(["train", "tiny.toml", "--steps", "1000000"])
+        .current_dir(place.path("."))
+        .stderr(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The first log line says that steps are being made.
+    let mut line = String::new();
+    let mut stderr = std::io::BufReader::new(child.stderr.take().unwrap());
+    while !line.contains("step 5/") {
+        line.clear();
+        assert!(std::io::BufRead::read_line(&mut stderr, &mut line).unwrap() > 0, "it ended by itself");
+    }
+    assert!(std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    std::io::copy(&mut stderr, &mut std::io::sink()).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(place.ok(&["runs"]).contains("stopped"));
+    let run = fs::read_dir(place.path("runs")).unwrap().next().unwrap().unwrap().path();
+    assert!(run.join("checkpoints/export/model.safetensors").is_file());
+    assert!(!place.ok(&["report", run.to_str().unwrap()]).contains("torn"));
+}
