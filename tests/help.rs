@@ -1,4 +1,5 @@
 //! `--help` is a tested artefact.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::process::Command;
 

@@ -1,7 +1,7 @@
 //! `dflash diff`: did it get slower?
 
 use crate::exit;
-use crate::output::OutputArg;
+use crate::output::{OutputArg, say};
 use dflash_reports::diff::{Comparison, Options, Outcome, Side, compare, share};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -73,7 +73,7 @@ fn exit_code(comparison: &Comparison, strict: bool) -> u8 {
         Outcome::Regressed => exit::REGRESSION,
         Outcome::Inconclusive if strict => exit::INCONCLUSIVE,
         Outcome::Inconclusive => {
-            eprintln!("dflash: warning: {}", comparison.headline());
+            say(&format!("dflash: warning: {}", comparison.headline()));
             exit::FINE
         }
     }

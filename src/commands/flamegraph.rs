@@ -1,6 +1,6 @@
 //! `dflash flamegraph`: a run's wall time as a picture.
 
-use crate::output::OutputArg;
+use crate::output::{OutputArg, say};
 use crate::run_arg::RunArg;
 use dflash_reports::flamegraph::{Options, folded_text, svg};
 use dflash_reports::stages::Window;
@@ -42,7 +42,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     args.output.write(&bytes)?;
     if !timeline.health.ended {
-        eprintln!("dflash: warning: the timeline has no end yet: the graph shows what was written so far");
+        say("dflash: warning: the timeline has no end yet: the graph shows what was written so far");
     }
     Ok(ExitCode::SUCCESS)
 }

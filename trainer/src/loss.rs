@@ -40,7 +40,7 @@ pub struct Loss {
     pub numerator: Tensor,
     /// Sum of the weights.
     pub denominator: f64,
-    /// [M] Bool: the slot's most likely row is its label.
+    /// `[M]` Bool: the slot's most likely row is its label.
     pub correct: Tensor,
 }
 

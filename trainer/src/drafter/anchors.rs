@@ -110,7 +110,6 @@ impl Slots {
     }
 
     /// A list as a tensor on `device`.
-    #[must_use]
     pub fn tensor(list: &[i64], device: Device) -> Tensor {
         Tensor::from_slice(list).to_kind(Kind::Int64).to_device(device)
     }

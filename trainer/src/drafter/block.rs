@@ -24,7 +24,6 @@ impl BlockMask {
 }
 
 /// q [b, H, Q, d] with Q = N·B, context keys and values [b, G, S, d], block keys and values [b, G, Q, d] -> [b, H, Q, d].
-#[must_use]
 pub fn attend(
     q: &Tensor,
     context: (&Tensor, &Tensor),

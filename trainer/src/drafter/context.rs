@@ -37,7 +37,6 @@ impl ContextCache {
     }
 
     /// One block, embedded [1, B, D], right behind the context -> [1, B, D].
-    #[must_use]
     pub fn block(&self, drafter: &DFlashDrafter, embedded: &Tensor) -> Tensor {
         let (start, block) = (self.length(), embedded.size()[1]);
         let positions = Tensor::arange_start(start, start + block, (Kind::Int64, embedded.device())).unsqueeze(0);

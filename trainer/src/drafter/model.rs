@@ -94,7 +94,6 @@ impl DFlashDrafter {
     }
 
     /// Every weight by its name in the checkpoint; the tensors share memory with the model's.
-    #[must_use]
     pub fn parameters(&self) -> &[(String, Tensor)] {
         &self.parameters
     }
@@ -107,21 +106,18 @@ impl DFlashDrafter {
     }
 
     /// Context features from concatenated taps: [b, S, n·D] -> [b, S, D].
-    #[must_use]
     pub fn context(&self, taps: &Tensor) -> Tensor {
         let _span = span!("drafter.fc");
         self.hidden_norm.forward(&self.fc.forward(taps))
     }
 
-    /// A layer's keys and values of context features ctx [b, S, D] at `positions` [S]: [b, G, S, d] each.
-    #[must_use]
+    /// A layer's keys and values of context features ctx [b, S, D] at `positions` `[S]`: [b, G, S, d] each.
     pub fn context_kv(&self, layer: usize, ctx: &Tensor, positions: &Tensor) -> (Tensor, Tensor) {
         self.layers[layer].keys_values(ctx, &self.rope, positions, self.config.head_dim)
     }
 
     /// Blocks of `block` tokens through all layers: embedded [b, Q, D] with Q = N · block, their positions [b, Q];
     /// `context` gives a layer's keys and values -> [b, Q, D] after the final norm.
-    #[must_use]
     pub fn blocks(
         &self,
         embedded: &Tensor,
@@ -141,7 +137,6 @@ impl DFlashDrafter {
     }
 
     /// A training forward: taps [b, S, n·D], embedded blocks [b, N·B, D], their positions [b, N·B] -> [b, N·B, D].
-    #[must_use]
     pub fn forward(&self, taps: &Tensor, embedded: &Tensor, positions: &Tensor, mask: &BlockMask) -> Tensor {
         let ctx = self.context(taps);
         let rows = Tensor::arange(ctx.size()[1], (Kind::Int64, ctx.device()));

@@ -36,7 +36,8 @@ pub fn decode(target: &Target, drafter: &DFlashDrafter, prompt: &[i64], options:
     let mut state = State::start(target, drafter, prompt, options);
     let end = prompt.len() + options.max_new_tokens;
     let mut lengths = Vec::new();
-    while state.ids.len() - 1 < end && !(!lengths.is_empty() && state.stopped(prompt.len())) {
+    // Stop tokens are looked for after a check: one check is always made, as in z-lab's loop.
+    while state.ids.len() - 1 < end && (lengths.is_empty() || !state.stopped(prompt.len())) {
         lengths.push(state.verify_one_block());
     }
     Decoded { ids: cut(&state.ids[prompt.len()..], options), acceptance_lengths: lengths }

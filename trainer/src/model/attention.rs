@@ -3,20 +3,17 @@
 use tch::{Device, Kind, Tensor};
 
 /// [b, rows, heads · d] -> [b, heads, rows, d]
-#[must_use]
 pub fn split_heads(x: &Tensor, head_dim: i64) -> Tensor {
     let size = x.size();
     x.view([size[0], size[1], -1, head_dim]).transpose(1, 2)
 }
 
 /// [b, heads, rows, d] -> [b, rows, heads · d]
-#[must_use]
 pub fn merge_heads(x: &Tensor) -> Tensor {
     x.transpose(1, 2).flatten(2, 3)
 }
 
 /// Causal attention of rows to themselves and earlier rows; q [b, H, S, d], k and v [b, G, S, d] -> [b, H, S, d].
-#[must_use]
 pub fn causal(q: &Tensor, k: &Tensor, v: &Tensor) -> Tensor {
     let rows = q.size()[2];
     if q.device() == Device::Cpu {
@@ -30,7 +27,6 @@ pub fn causal(q: &Tensor, k: &Tensor, v: &Tensor) -> Tensor {
 /// Attention under an additive mask; q [b, H, Q, d], k and v [b, G, K, d], mask broadcast to [b, 1, Q, K] -> [b, H, Q, d].
 ///
 /// Query heads of a group are laid out as further rows of it, so that keys and values need not be repeated.
-#[must_use]
 pub fn masked(q: &Tensor, k: &Tensor, v: &Tensor, mask: &Tensor) -> Tensor {
     let [batch, heads, rows, dim] = q.size()[..] else { unreachable!("q is [b, H, Q, d]") };
     let groups = k.size()[1];
@@ -57,7 +53,6 @@ fn plain(q: &Tensor, k: &Tensor, v: &Tensor, masked: impl FnOnce(Tensor) -> Tens
 }
 
 /// The likeliest token of each row [.., V] -> [..]; of equals, the lowest id.
-#[must_use]
 pub fn likeliest(logits: &Tensor) -> Tensor {
     // `max` names the first of equals, as `argmax` does, and is three times as fast in bfloat16 on the CPU.
     logits.max_dim(-1, false).1
@@ -65,7 +60,6 @@ pub fn likeliest(logits: &Tensor) -> Tensor {
 
 /// Row k of `rows` rows behind `start` earlier ones sees those and the rows up to its own, of `columns` in all: additive,
 /// [1, 1, rows, columns].
-#[must_use]
 pub fn causal_mask(start: i64, rows: i64, columns: i64, kind: Kind, device: Device) -> Tensor {
     let hidden = Tensor::ones([rows, columns], (Kind::Bool, device)).triu(start + 1);
     let mask = Tensor::zeros([rows, columns], (kind, device)).masked_fill(&hidden, f64::NEG_INFINITY);

@@ -7,13 +7,12 @@ use tch::{Kind, Tensor};
 pub struct Linear {
     /// [out, in]
     pub weight: Tensor,
-    /// [out]
+    /// `[out]`
     pub bias: Option<Tensor>,
 }
 
 impl Linear {
     /// [.., in] -> [.., out]
-    #[must_use]
     pub fn forward(&self, x: &Tensor) -> Tensor {
         linear(x, &self.weight, self.bias.as_ref())
     }
@@ -23,7 +22,6 @@ impl Linear {
 ///
 /// Always by one plain matrix product: for some strides of x (a part of a tensor, in a batch of one) libtorch's own
 /// `linear` chooses a batched one, and copies the whole weight for it.
-#[must_use]
 pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
     let mut shape = x.size();
     let flat = x.reshape([-1, weight.size()[1]]).linear(weight, bias);
@@ -36,7 +34,7 @@ pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Tensor {
 /// Root-mean-square norm: computed in float32, the weight applied after rounding back (Hugging Face's order).
 #[derive(Debug)]
 pub struct RmsNorm {
-    /// [width]
+    /// `[width]`
     pub weight: Tensor,
     /// Added to the mean square.
     pub eps: f64,
@@ -44,7 +42,6 @@ pub struct RmsNorm {
 
 impl RmsNorm {
     /// [.., width] -> [.., width]
-    #[must_use]
     pub fn forward(&self, x: &Tensor) -> Tensor {
         let wide = x.to_kind(Kind::Float);
         let mean_square = wide.square().mean_dim(-1, true, Kind::Float);
@@ -66,7 +63,6 @@ pub struct Mlp {
 
 impl Mlp {
     /// [.., D] -> [.., D]
-    #[must_use]
     pub fn forward(&self, x: &Tensor) -> Tensor {
         self.down.forward(&(self.gate.forward(x).silu() * self.up.forward(x)))
     }

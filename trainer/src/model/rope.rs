@@ -52,8 +52,7 @@ impl Rope {
         Self { cos: place(angle.cos()), sin: place(angle.sin()) }
     }
 
-    /// Rotates queries or keys x [b, heads, rows, d] at `positions` [rows] or [b, rows] (Int64).
-    #[must_use]
+    /// Rotates queries or keys x [b, heads, rows, d] at `positions` `[rows]` or [b, rows] (Int64).
     pub fn apply(&self, x: &Tensor, positions: &Tensor) -> Tensor {
         let shape = match positions.size()[..] {
             [rows] => vec![1, 1, rows, -1],

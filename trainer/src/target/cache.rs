@@ -56,7 +56,6 @@ impl KvCache {
     /// layer's rows, [b, G, capacity, d].
     ///
     /// The length changes only by [`KvCache::advance`], once all layers have written.
-    #[must_use]
     pub fn extend(&self, layer: usize, k: &Tensor, v: &Tensor) -> (Tensor, Tensor) {
         let rows = k.size()[2];
         let (keys, values) = &self.layers[layer];
@@ -66,7 +65,6 @@ impl KvCache {
     }
 
     /// The valid rows of a layer, [b, G, length, d].
-    #[must_use]
     pub fn layer(&self, layer: usize) -> (Tensor, Tensor) {
         let (keys, values) = &self.layers[layer];
         (keys.narrow(2, 0, self.length), values.narrow(2, 0, self.length))
@@ -89,7 +87,7 @@ impl KvCache {
         self.length = self.length.min(length);
     }
 
-    /// Keeps some sequences of the batch; `rows` [kept] (Int64).
+    /// Keeps some sequences of the batch; `rows` `[kept]` (Int64).
     pub fn select(&mut self, rows: &Tensor) {
         for (keys, values) in &mut self.layers {
             *keys = keys.index_select(0, rows);

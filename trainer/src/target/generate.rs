@@ -54,12 +54,12 @@ struct Batch<'a> {
     /// For each row, whose answer it makes.
     rows: Vec<usize>,
     done: Vec<bool>,
-    /// [b] position of the next token of each row
+    /// `[b]` position of the next token of each row
     positions: Tensor,
     /// [b, 1, 1, rows]: 0 where a cached row may be seen; the newest row is always opened by [`Batch::step`]
     mask: Tensor,
     cache: KvCache,
-    /// [b] the tokens made last
+    /// `[b]` the tokens made last
     next: Tensor,
 }
 
@@ -144,7 +144,7 @@ impl<'a> Batch<'a> {
 /// Prompts that go through the target together at first: few, so that what lies between layers stays in the CPU's caches.
 const PREFILL_ROWS: i64 = 4;
 
-/// Reads the prompts ids [b, S] of `lengths` [b] into the cache; returns the first tokens of their answers [b].
+/// Reads the prompts ids [b, S] of `lengths` `[b]` into the cache; returns the first tokens of their answers `[b]`.
 fn prefill(target: &Target, ids: &Tensor, lengths: &Tensor, cache: &mut KvCache) -> Tensor {
     let (rows, longest) = (ids.size()[0], ids.size()[1]);
     let some = if target.device() == Device::Cpu { PREFILL_ROWS } else { rows };
@@ -167,7 +167,7 @@ fn padded_to(ids: &[i64], length: usize) -> impl Iterator<Item = i64> + '_ {
 /// Rows that a cache may have beyond those that were asked for.
 const SPARE: i64 = 64;
 
-/// Shows each row its prompt of `lengths` [b] and hides all else, padding and what is yet to come: [b, 1, 1, rows].
+/// Shows each row its prompt of `lengths` `[b]` and hides all else, padding and what is yet to come: [b, 1, 1, rows].
 fn padding_mask(lengths: &Tensor, rows: i64, kind: Kind) -> Tensor {
     let column = Tensor::arange(rows, (Kind::Int64, lengths.device())).view([1, 1, 1, -1]);
     let hidden = column.ge_tensor(&lengths.view([-1, 1, 1, 1]));

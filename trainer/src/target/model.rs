@@ -111,7 +111,7 @@ impl Target {
         features
     }
 
-    /// Reads the next tokens ids [b, Q] at `positions` [Q] or [b, Q] behind the cache, which must have room for them;
+    /// Reads the next tokens ids [b, Q] at `positions` `[Q]` or [b, Q] behind the cache, which must have room for them;
     /// `mask` is additive, broadcast to [b, 1, Q, capacity]. The cache counts the new rows as valid afterwards.
     #[must_use]
     pub fn step(
@@ -131,7 +131,6 @@ impl Target {
     }
 
     /// Final norm and head: [.., D] -> [.., V].
-    #[must_use]
     pub fn logits(&self, hidden: &Tensor) -> Tensor {
         linear(&self.norm.forward(hidden), &self.head, None)
     }
