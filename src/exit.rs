@@ -20,12 +20,18 @@ pub const FAILED: u8 = 4;
 #[error(transparent)]
 pub struct WhileRunning(#[from] pub anyhow::Error);
 
-/// Prints an error as one line with its causes, and picks the exit code.
+/// Prints an error as one line with those causes that it does not name itself, and picks the exit code.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
         return ExitCode::from(FINE);
     }
-    say(&format!("dflash: {error:#}"));
+    let mut text = format!("dflash: {error}");
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    say(&text);
     ExitCode::from(if error.is::<WhileRunning>() { FAILED } else { BAD_INPUT })
 }
 

@@ -29,7 +29,7 @@ pub enum Verdict {
         who: String,
         /// Whether `who` stands for several lanes.
         several: bool,
-        /// Who waits for it most.
+        /// Who waits for it: of those who wait long, the nearest in the pipeline.
         evidence: Wait,
     },
     /// Everybody waits: bursts, or lanes that take turns on one device.
@@ -85,10 +85,13 @@ pub fn verdict(table: &StageTable) -> Verdict {
     if most.waiting() < WORTH_SAYING {
         return Verdict::Balanced { longest: most.longest() };
     }
+    // The loader waits for room whoever limits: a neighbour's wait says more.
     let others = roles.iter().filter(|role| role.name != least.name);
-    let evidence = others.map(|role| role.wait_for(least)).max_by(|a, b| a.share.total_cmp(&b.share));
-    match evidence {
-        Some(evidence) if least.waiting() <= BUSY_ENOUGH && evidence.share >= WORTH_SAYING => {
+    let waits = others.map(|role| (role.distance(least), role.wait_for(least)));
+    let worth = waits.filter(|(_, wait)| wait.share >= WORTH_SAYING);
+    let nearest = worth.min_by(|(a, x), (b, y)| a.cmp(b).then(y.share.total_cmp(&x.share)));
+    match nearest {
+        Some((_, evidence)) if least.waiting() <= BUSY_ENOUGH => {
             Verdict::Limits { who: least.title(), several: least.lanes.len() > 1, evidence }
         }
         _ => Verdict::Mixed { least: least.longest(), most: most.longest() },
@@ -134,6 +137,12 @@ impl Role<'_> {
 
     fn longest(&self) -> Wait {
         self.wait(if self.input > self.room { Reason::Input } else { Reason::Room })
+    }
+
+    /// Hand-offs between two roles; lanes of unknown roles are far from all.
+    fn distance(&self, other: &Role<'_>) -> usize {
+        let at = |role: &Role<'_>| ROLES.iter().position(|name| *name == role.name);
+        at(self).zip(at(other)).map_or(usize::MAX, |(a, b)| a.abs_diff(b))
     }
 
     /// Who stands before the limiting role waits for room, who stands after it for input.

@@ -44,11 +44,16 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let evaluation = evaluation.map_err(exit::trainer)?;
     let text = if args.json { serde_json::to_string_pretty(&evaluation)? + "\n" } else { text(&evaluation) };
     output::print(text.as_bytes())?;
-    if wrong(&evaluation) == 0 {
+    if evaluation.wrong() == 0 {
         return Ok(ExitCode::SUCCESS);
     }
-    say("dflash: some answers are not the target's own: an error of the decoding loop; their tau is not recorded");
-    Ok(ExitCode::from(exit::FAILED))
+    if evaluation.strict {
+        say("dflash: some answers are not the target's own: an error of the decoding loop; their tau is not recorded");
+        return Ok(ExitCode::from(exit::FAILED));
+    }
+    say("dflash: warning: in bfloat16 a GPU rounds a block otherwise than a whole text; to tell that from an error, \
+         evaluate with dtype = \"float32\"");
+    Ok(ExitCode::SUCCESS)
 }
 
 fn name(which: Control) -> &'static str {
@@ -63,10 +68,6 @@ fn all(e: &RunEvaluation) -> impl Iterator<Item = (Control, &Evaluation)> {
     let untrained = e.untrained.iter().map(|e| (Control::Untrained, e));
     let zeroed = e.zeroed.iter().map(|e| (Control::Zeroed, e));
     untrained.chain(std::iter::once((Control::Trained, &e.trained))).chain(zeroed)
-}
-
-fn wrong(e: &RunEvaluation) -> usize {
-    all(e).map(|(_, e)| e.wrong).sum()
 }
 
 fn text(evaluation: &RunEvaluation) -> String {

@@ -3,5 +3,6 @@
 
 mod bad_input;
 mod diff;
+mod recorded;
 mod report;
 mod support;

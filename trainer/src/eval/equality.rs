@@ -15,14 +15,25 @@ pub enum Agreement {
     Wrong,
 }
 
+/// An answer's agreement, and the largest distance of one of its tokens below the likeliest, in bfloat16 steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judgement {
+    /// The worst of its tokens'.
+    pub agreement: Agreement,
+    /// 0 where every token is the likeliest.
+    pub steps: f64,
+}
+
 /// Reads prompt and answer in one pass and judges each token of the answer (not empty).
 ///
 /// In bfloat16 one pass over the whole text rounds otherwise than passes over blocks, so near ties may fall the other
 /// way; in float32 anything but `Equal` is an error of the decoding loop.
 #[must_use]
-pub fn agreement(target: &Target, prompt: &[i64], answer: &[i64]) -> Agreement {
+pub fn judge(target: &Target, prompt: &[i64], answer: &[i64]) -> Judgement {
     let rows = rows(target, prompt, answer);
-    rows.into_iter().map(|row| judge(row, target.kind())).max().unwrap_or(Agreement::Equal)
+    let agreement = rows.iter().map(|row| row.agreement(target.kind())).max().unwrap_or(Agreement::Equal);
+    let steps = rows.iter().filter(|row| !row.likeliest).map(Row::steps).fold(0.0, f64::max);
+    Judgement { agreement, steps }
 }
 
 /// What the target says about one token of an answer.
@@ -36,13 +47,19 @@ struct Row {
     gap: f64,
 }
 
-fn judge(row: Row, kind: Kind) -> Agreement {
-    if row.likeliest {
-        Agreement::Equal
-    } else if kind == Kind::BFloat16 && row.gap <= bf16_step(row.best) {
-        Agreement::NearTie
-    } else {
-        Agreement::Wrong
+impl Row {
+    fn agreement(&self, kind: Kind) -> Agreement {
+        if self.likeliest {
+            Agreement::Equal
+        } else if kind == Kind::BFloat16 && self.steps() <= 1.0 {
+            Agreement::NearTie
+        } else {
+            Agreement::Wrong
+        }
+    }
+
+    fn steps(&self) -> f64 {
+        self.gap / bf16_step(self.best)
     }
 }
 
@@ -89,9 +106,9 @@ mod tests {
     #[test]
     fn only_bf16_has_near_ties() {
         let row = |gap| Row { likeliest: false, best: 20.0, gap };
-        assert_eq!(judge(row(0.125), Kind::BFloat16), Agreement::NearTie);
-        assert_eq!(judge(row(0.25), Kind::BFloat16), Agreement::Wrong);
-        assert_eq!(judge(row(0.125), Kind::Float), Agreement::Wrong);
-        assert_eq!(judge(Row { likeliest: true, ..row(0.0) }, Kind::Float), Agreement::Equal);
+        assert_eq!(row(0.125).agreement(Kind::BFloat16), Agreement::NearTie);
+        assert_eq!(row(0.25).agreement(Kind::BFloat16), Agreement::Wrong);
+        assert_eq!(row(0.125).agreement(Kind::Float), Agreement::Wrong);
+        assert_eq!(Row { likeliest: true, ..row(0.0) }.agreement(Kind::Float), Agreement::Equal);
     }
 }

@@ -5,5 +5,5 @@ mod equality;
 mod report;
 
 pub use decode::{DecodeOptions, Decoded, decode};
-pub use equality::{Agreement, agreement};
+pub use equality::{Agreement, Judgement, judge};
 pub use report::{Evaluation, evaluate};

@@ -1,6 +1,6 @@
 //! An evaluation over many prompts, and its figures.
 
-use super::{Agreement, DecodeOptions, agreement, decode};
+use super::{Agreement, DecodeOptions, decode, judge};
 use crate::drafter::DFlashDrafter;
 use crate::target::Target;
 use serde::Serialize;
@@ -23,8 +23,10 @@ pub struct Evaluation {
     pub equal: usize,
     /// Answers with a tie that bfloat16 broke the other way.
     pub near_tie: usize,
-    /// Answers that the target would not have given: an error.
+    /// Answers with a token that lies further below the target's likeliest than one bfloat16 step.
     pub wrong: usize,
+    /// The largest distance of a token below the likeliest, in bfloat16 steps.
+    pub steps_below: f64,
     /// Seconds of decoding, prefill included.
     pub seconds: f64,
     #[serde(skip)]
@@ -45,7 +47,9 @@ pub fn evaluate(
         let began = Instant::now();
         let decoded = decode(target, drafter, prompt, options);
         e.add(&decoded.acceptance_lengths, decoded.ids.len(), began.elapsed());
-        match agreement(target, prompt, &decoded.ids) {
+        let judged = judge(target, prompt, &decoded.ids);
+        e.steps_below = e.steps_below.max(judged.steps);
+        match judged.agreement {
             Agreement::Equal => e.equal += 1,
             Agreement::NearTie => e.near_tie += 1,
             Agreement::Wrong => e.wrong += 1,
@@ -68,10 +72,15 @@ impl Evaluation {
         self.pooled = mean(self.histogram.iter().enumerate().map(|(i, &count)| (i + 1, count)));
     }
 
-    /// `equal 30, near-tie 2, wrong 0 of 32`
+    /// `equal 30, near-tie 2, wrong 0 of 32`, and how far below the likeliest a token was, if one was.
     #[must_use]
     pub fn equality_line(&self) -> String {
-        format!("equal {}, near-tie {}, wrong {} of {}", self.equal, self.near_tie, self.wrong, self.prompts)
+        let line =
+            format!("equal {}, near-tie {}, wrong {} of {}", self.equal, self.near_tie, self.wrong, self.prompts);
+        match self.steps_below {
+            0.0 => line,
+            steps => format!("{line} (at most {steps:.1} bfloat16 steps below the likeliest)"),
+        }
     }
 
     /// Tokens a second.

@@ -76,9 +76,9 @@ impl<'a> DrafterTrainLoop<'a> {
 
     /// Until the hidden states end.
     pub(super) fn run(mut self) -> Result<Outcome, String> {
-        let (began, mut tokens) = (Instant::now(), 0);
         let depth = self.shared.profiler.counter("queue.hidden_states.depth", "items");
-        let mut step = 0;
+        let (mut step, mut tokens) = (0, 0);
+        let began = Instant::now();
         loop {
             let guard = begin_iteration(self.shared.kind(step as u64));
             let Some((states, left)) = self.wait() else {

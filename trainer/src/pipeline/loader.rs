@@ -12,8 +12,8 @@ pub(super) const LANE: &str = "loader";
 
 /// Makes `shared.steps` batches, or until the queue is closed; returns the loop's seconds.
 pub(super) fn load(shared: &Shared<'_>, mut order: Order) -> Result<f64, String> {
-    let began = Instant::now();
     let depth = shared.profiler.counter("queue.batches.depth", "items");
+    let began = Instant::now();
     for number in 0..shared.steps as u64 {
         let guard = begin_iteration(shared.kind(number));
         let samples = {

@@ -2,7 +2,7 @@
 
 use crate::support::{data, ids, json};
 use dflash_trainer::drafter::load;
-use dflash_trainer::eval::{Agreement, DecodeOptions, agreement, decode, evaluate};
+use dflash_trainer::eval::{Agreement, DecodeOptions, decode, evaluate, judge};
 use dflash_trainer::target::Target;
 use tch::{Device, Kind};
 
@@ -24,7 +24,7 @@ fn ids_and_acceptance_lengths_equal_z_labs() {
             assert_eq!(got.ids, ids(&case["output_ids"]), "{name}");
             let lengths: Vec<i64> = got.acceptance_lengths.iter().map(|&l| l as i64).collect();
             assert_eq!(lengths, ids(&case["acceptance_lengths"]), "{name}");
-            assert_eq!(agreement(&target, &prompt, &got.ids), Agreement::Equal);
+            assert_eq!(judge(&target, &prompt, &got.ids).agreement, Agreement::Equal);
         }
     }
 }
@@ -58,5 +58,7 @@ fn a_token_that_the_target_would_not_say_is_wrong() {
     let case = &json(folder.join("expected.json"))["cases"][0];
     let mut answer = ids(&case["output_ids"]);
     answer[3] = (answer[3] + 1) % target.config.vocab_size;
-    assert_eq!(agreement(&target, &ids(&case["prompt"]), &answer), Agreement::Wrong);
+    let judged = judge(&target, &ids(&case["prompt"]), &answer);
+    assert_eq!(judged.agreement, Agreement::Wrong);
+    assert!(judged.steps > 1.0);
 }
