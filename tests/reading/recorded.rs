@@ -42,5 +42,6 @@ fn the_picture_in_the_readme_is_what_top_shows() {
         std::fs::create_dir_all(stored.parent().unwrap()).unwrap();
         std::fs::write(&stored, &picture).unwrap();
     }
-    assert_eq!(std::fs::read_to_string(stored).unwrap_or_default(), picture, "run the test with DFLASH_BLESS=1");
+    let same = std::fs::read_to_string(stored).unwrap_or_default() == picture;
+    assert!(same, "top draws another picture now: look at it, and run the test with DFLASH_BLESS=1");
 }

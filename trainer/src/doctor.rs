@@ -1,9 +1,10 @@
 //! What an installation can use, and whether a model loads and answers.
 
+use crate::TextTools;
 use crate::data::{Conversation, Message};
 use crate::device;
 use crate::error::TrainError;
-use crate::prepare::{TextTools, stop_ids};
+use crate::prepare::stop_ids;
 use crate::target::{GenerateOptions, Target, generate};
 use dflash_torch::{CudaLibrary, load_cuda};
 use std::path::Path;

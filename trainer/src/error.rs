@@ -78,6 +78,16 @@ impl TrainError {
     /// Whether it failed on the way, rather than because of its input.
     #[must_use]
     pub fn while_running(&self) -> bool {
-        matches!(self, Self::Lane { .. } | Self::Save { .. })
+        match self {
+            Self::Lane { .. } | Self::Save { .. } => true,
+            Self::Data(DataError::Io { source, .. }) => is_full(source),
+            Self::Timeline(dflash_profiler::timeline::Error::Io { source, .. }) => is_full(source),
+            _ => false,
+        }
     }
+}
+
+/// A disk without room is nobody's bad input.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

@@ -15,5 +15,7 @@ pub mod pipeline;
 pub mod prepare;
 pub mod session;
 pub mod target;
+mod text_tools;
 
 pub use error::TrainError;
+pub use text_tools::TextTools;

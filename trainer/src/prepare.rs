@@ -1,16 +1,15 @@
 //! `dflash prepare`: prompts through the chat template, answered by the target itself, into tokenised shards.
 
+use crate::TextTools;
 use crate::config::Config;
 use crate::data::{
-    AssistantMask, ChatTemplate, ContentKey, Conversation, DataError, Filter, FilterReport, Key, Meta, Sample,
-    Tokenizer, cached, read_conversations, replace_shards, write_shards,
+    AssistantMask, ContentKey, Conversation, DataError, Filter, FilterReport, Key, Meta, Sample, cached,
+    read_conversations, replace_shards, write_shards,
 };
 use crate::device;
 use crate::error::TrainError;
-use crate::model::ModelError;
 use crate::target::{GenerateOptions, Target, TargetConfig, generate};
 use serde_json::{Map, json};
-use std::path::Path;
 
 /// Tokens a shard holds at most.
 const SHARD_TOKENS: usize = 4 << 20;
@@ -41,51 +40,6 @@ pub struct Progress {
     pub answered: usize,
     /// Tokens generated.
     pub tokens: usize,
-}
-
-/// Text tools of a model.
-pub struct TextTools {
-    /// Its chat template.
-    pub template: ChatTemplate,
-    /// Its tokenizer.
-    pub tokenizer: Tokenizer,
-}
-
-impl TextTools {
-    /// Loads both from a model's directory.
-    ///
-    /// # Errors
-    /// A missing or unusable file.
-    pub fn load(dir: &Path) -> Result<Self, TrainError> {
-        // A directory that is no model at all should say so, not that it lacks a template.
-        TargetConfig::load(dir)?;
-        Ok(Self { template: ChatTemplate::load(dir)?, tokenizer: Tokenizer::load(dir)? })
-    }
-
-    /// Refuses a tokenizer that knows more tokens than the model.
-    ///
-    /// # Errors
-    /// Names both numbers.
-    pub fn check(&self, target: &TargetConfig, dir: &Path) -> Result<(), TrainError> {
-        let (known, rows) = (self.tokenizer.vocab_size() as i64, target.vocab_size);
-        if known <= rows {
-            return Ok(());
-        }
-        let message = format!(
-            "its ids go up to {}, but the model's vocab_size is {rows}: they do not belong together",
-            known - 1
-        );
-        Err(ModelError::Config { path: dir.join("tokenizer.json"), message }.into())
-    }
-
-    /// The token ids of a conversation, up to where the assistant would begin to write.
-    ///
-    /// # Errors
-    /// The template or the tokenizer refuses the text.
-    pub fn prompt(&self, conversation: &Conversation) -> Result<Vec<i64>, TrainError> {
-        let text = self.template.render(&conversation.messages, true)?;
-        Ok(self.tokenizer.encode(&text)?.into_iter().map(i64::from).collect())
-    }
 }
 
 /// Makes the shards of a configuration, unless they are there. Shards made from other input are an error, unless
@@ -188,6 +142,15 @@ enum Job {
     Prompt { id: String, ids: Vec<i64> },
 }
 
+impl Job {
+    fn prompt(&self) -> Option<&Vec<i64>> {
+        match self {
+            Self::Prompt { ids, .. } => Some(ids),
+            Self::Whole(_) => None,
+        }
+    }
+}
+
 fn answer(
     config: &Config,
     tools: &TextTools,
@@ -199,17 +162,11 @@ fn answer(
     let limit = data.max_prompt_tokens.min(longest(target, config).saturating_sub(data.max_new_tokens));
     let mask = AssistantMask::new(&tools.template, &tools.tokenizer)?;
     let jobs = conversations.iter().map(|c| job(c, tools, &mask)).collect::<Result<Vec<_>, _>>()?;
-    let long = |job: &Job| matches!(job, Job::Prompt { ids, .. } if ids.len() > limit || ids.is_empty());
+    let long = |job: &Job| job.prompt().is_some_and(|ids| ids.len() > limit || ids.is_empty());
     let all = jobs.len();
     let jobs: Vec<_> = jobs.into_iter().filter(|job| !long(job)).collect();
     let long_prompts = all - jobs.len();
-    let prompts: Vec<Vec<i64>> = jobs
-        .iter()
-        .filter_map(|job| match job {
-            Job::Prompt { ids, .. } => Some(ids.clone()),
-            Job::Whole(_) => None,
-        })
-        .collect();
+    let prompts: Vec<_> = jobs.iter().filter_map(Job::prompt).cloned().collect();
     let options = GenerateOptions {
         max_new_tokens: data.max_new_tokens,
         batch: data.generate_batch,

@@ -141,7 +141,7 @@ section! {
         /// Batches of hidden states that wait between target and drafter (`BufferedHSQueue`).
         hs_queue: usize = 4,
         /// `off`: the target runs for every batch. `memory`: each sample's hidden states are kept after their first
-        /// pass (taps × hidden size × 2 bytes a token).
+        /// pass (taps × hidden size × 2 bytes a token in bfloat16).
         feature_cache: FeatureCache = FeatureCache::Off,
         /// CPU threads of each worker's matrix products; 0 = all cores.
         threads: usize = 0,

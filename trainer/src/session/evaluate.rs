@@ -1,13 +1,14 @@
 //! The evaluation of a run's drafter on held-out prompts, with two controls.
 
 use super::train::fresh_drafter;
+use crate::TextTools;
 use crate::config::Config;
 use crate::data::read_conversations;
 use crate::device;
 use crate::drafter;
 use crate::error::TrainError;
 use crate::eval::{DecodeOptions, Evaluation, evaluate};
-use crate::prepare::{TextTools, stop_ids};
+use crate::prepare::stop_ids;
 use crate::target::Target;
 use dflash_profiler::timeline::RunDir;
 use serde::Serialize;

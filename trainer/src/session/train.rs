@@ -1,5 +1,6 @@
 //! A training run from its configuration to its exported drafter, all of it recorded in a run directory.
 
+use crate::TextTools;
 use crate::config::{Config, Level as ConfigLevel};
 use crate::data::{PreloadedDataset, cached};
 use crate::device;
@@ -7,7 +8,7 @@ use crate::drafter::{self, DFlashDrafter, DrafterConfig, Init};
 use crate::error::TrainError;
 use crate::pipeline::lane::cause_text;
 use crate::pipeline::{self, Observer, Parts, Stop, Text};
-use crate::prepare::{self, TextTools};
+use crate::prepare;
 use crate::target::{Target, TargetConfig};
 use dflash_profiler::timeline::{Manifest, MetricsWriter, RunDir, State};
 use dflash_profiler::{Level, Options, Profiler};
