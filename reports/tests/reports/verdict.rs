@@ -20,7 +20,7 @@ fn sentence(lanes: &[(&str, u64, u64)]) -> String {
 #[test]
 fn the_busy_side_limits_those_that_wait_for_it() {
     let text = sentence(&[("loader", 0, 80), ("target:0", 0, 30), ("target:1", 0, 32), ("drafter:0", 2, 0)]);
-    assert_eq!(text, "drafter:0 limits: loader waits 80 % of the time for room");
+    assert_eq!(text, "drafter:0 limits: targets wait 31 % of the time for room");
     let text = sentence(&[("target:0", 0, 30), ("target:1", 0, 32), ("drafter:0", 2, 0)]);
     assert_eq!(text, "drafter:0 limits: targets wait 31 % of the time for room");
     let text = sentence(&[("target:0", 1, 0), ("target:1", 1, 0), ("drafter:0", 40, 0)]);
