@@ -26,7 +26,7 @@ fn the_busy_side_limits_those_that_wait_for_it() {
     let text = sentence(&[("target:0", 1, 0), ("target:1", 1, 0), ("drafter:0", 40, 0)]);
     assert_eq!(text, "targets limit: drafter:0 waits 40 % of the time for input");
     let text = sentence(&[("loader", 0, 0), ("target:0", 50, 0), ("drafter:0", 60, 0)]);
-    assert_eq!(text, "loader limits: drafter:0 waits 60 % of the time for input");
+    assert_eq!(text, "loader limits: target:0 waits 50 % of the time for input");
 }
 
 #[test]
