@@ -30,11 +30,21 @@ fn why_not(library: &CudaLibrary, gpus: i64) -> String {
     }
 }
 
-/// tch's word for an arithmetic.
+/// The arithmetic that a configuration asks for, of a model on `device`.
 #[must_use]
-pub fn kind(dtype: Dtype) -> Kind {
+pub fn kind(dtype: Dtype, device: Device) -> Kind {
     match dtype {
         Dtype::Bfloat16 => Kind::BFloat16,
         Dtype::Float32 => Kind::Float,
+        Dtype::Auto if device != Device::Cpu || cpu_bfloat16().is_some() => Kind::BFloat16,
+        Dtype::Auto => Kind::Float,
     }
+}
+
+/// The instructions by which this CPU multiplies bfloat16 numbers; `None`: it has none, and float32 is faster.
+#[must_use]
+pub fn cpu_bfloat16() -> Option<&'static str> {
+    let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let has = |flag: &str| flags.split_whitespace().any(|word| word == flag);
+    [("amx_bf16", "AMX"), ("avx512_bf16", "AVX-512")].into_iter().find(|(flag, _)| has(flag)).map(|(_, name)| name)
 }

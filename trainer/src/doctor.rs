@@ -1,6 +1,7 @@
 //! What an installation can use, and whether a model loads and answers.
 
 use crate::TextTools;
+use crate::config::{DeviceChoice, Dtype};
 use crate::data::{Conversation, Message};
 use crate::device;
 use crate::error::TrainError;
@@ -8,7 +9,7 @@ use crate::prepare::stop_ids;
 use crate::target::{GenerateOptions, Target, generate};
 use dflash_torch::{CudaLibrary, load_cuda};
 use std::path::Path;
-use tch::{Cuda, Kind};
+use tch::Cuda;
 
 /// Lines of (what, what was found).
 #[must_use]
@@ -26,14 +27,10 @@ pub fn installation() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Whether the CPU multiplies bfloat16 numbers itself; without that, float32 is faster.
 fn bfloat16() -> String {
-    let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let has = |flag: &str| flags.split_whitespace().any(|word| word == flag);
-    match (has("amx_bf16"), has("avx512_bf16")) {
-        (true, _) => "in hardware (AMX)".to_owned(),
-        (_, true) => "in hardware (AVX-512)".to_owned(),
-        _ => "emulated: use dtype = \"float32\" on the CPU".to_owned(),
+    match device::cpu_bfloat16() {
+        Some(instructions) => format!("in hardware ({instructions})"),
+        None => "emulated: use dtype = \"float32\" or \"auto\" on the CPU".to_owned(),
     }
 }
 
@@ -43,8 +40,8 @@ fn bfloat16() -> String {
 /// The directory is no usable model.
 pub fn ask(model: &Path, question: &str) -> Result<String, TrainError> {
     let tools = TextTools::load(model)?;
-    let device = device::resolve(crate::config::DeviceChoice::Auto)?;
-    let target = Target::load(model, Kind::BFloat16, device)?;
+    let device = device::resolve(DeviceChoice::Auto)?;
+    let target = Target::load(model, device::kind(Dtype::Auto, device), device)?;
     let messages = vec![Message::new("user", question)];
     let prompt = tools.prompt(&Conversation { id: "question".to_owned(), source: None, messages })?;
     let options = GenerateOptions { max_new_tokens: 64, batch: 1, stop_ids: stop_ids(&target.config) };

@@ -60,8 +60,8 @@ pub fn prepare(config: &Config, replace: bool, progress: &mut dyn FnMut(Progress
         Err(DataError::OtherDataset { .. }) if replace => (),
         other => drop(other?),
     }
-    let kind = device::kind(config.model.dtype);
-    let target = Target::load(&config.model.target, kind, device::resolve(config.pipeline.target_device)?)?;
+    let device = device::resolve(config.pipeline.target_device)?;
+    let target = Target::load(&config.model.target, device::kind(config.model.dtype, device), device)?;
     tools.check(&target.config, &config.model.target)?;
     let (samples, long_prompts) = answer(config, &tools, &target, &conversations, progress)?;
     let filter = Filter {
@@ -108,12 +108,13 @@ fn meta(key: Key, long_prompts: usize, filter: FilterReport) -> Meta {
 /// Everything that decides what the shards hold.
 ///
 /// # Errors
-/// A file cannot be read.
+/// A file cannot be read, or the device is not there.
 pub fn key(config: &Config, tools: &TextTools) -> Result<Key, TrainError> {
     let (dir, data) = (&config.model.target, &config.data);
+    let kind = device::kind(config.model.dtype, device::resolve(config.pipeline.target_device)?);
     let mut key = ContentKey::new()
         .text("template", tools.template.source())
-        .text("dtype", &format!("{:?}", config.model.dtype))
+        .text("dtype", &format!("{kind:?}"))
         .text("max_new_tokens", &data.max_new_tokens.to_string())
         .text("max_prompt_tokens", &data.max_prompt_tokens.to_string())
         .text("min_loss_tokens", &data.min_loss_tokens.to_string())

@@ -15,6 +15,8 @@ macro_rules! words {
 words! {
     /// Arithmetic of the models.
     Dtype {
+        /// bfloat16 on a GPU and on a CPU that multiplies it in hardware, else float32.
+        Auto,
         /// Weights, activations and logits in bfloat16, norms in float32.
         Bfloat16,
         /// Everything in float32.

@@ -34,7 +34,8 @@ section! {
         /// Its Hugging Face directory: config.json, model.safetensors (or shards with an index), tokenizer.json,
         /// tokenizer_config.json with a chat template.
         target: PathBuf = PathBuf::new(),
-        /// Arithmetic of target and drafter: `bfloat16` or `float32`. The paper's is bfloat16.
+        /// Arithmetic of target and drafter: `bfloat16` (the paper's), `float32`, or `auto`: bfloat16 on a GPU and on a
+        /// CPU that multiplies it in hardware, else float32.
         dtype: Dtype = Dtype::Bfloat16,
     }
 }

@@ -119,8 +119,8 @@ struct Bench {
 
 impl Bench {
     fn load(config: &Config, export: &Path) -> Result<Self, TrainError> {
-        let kind = device::kind(config.model.dtype);
         let device = device::resolve(config.pipeline.target_device)?;
+        let kind = device::kind(config.model.dtype, device);
         let trained = drafter::load(export, kind, device)?;
         let target = Target::load(&config.model.target, kind, device)?;
         trained.config.check(&target.config, &export.join("config.json"))?;

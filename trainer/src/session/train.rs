@@ -102,8 +102,8 @@ fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
         });
     }
     let samples = texts(&PreloadedDataset::open(&config.data.shards)?);
-    let kind = device::kind(config.model.dtype);
     let target_device = device::resolve(config.pipeline.target_device)?;
+    let kind = device::kind(config.model.dtype, target_device);
     let drafter_device = device::resolve(config.pipeline.drafter_device)?;
     let target = Target::load(&config.model.target, kind, target_device)?;
     let drafter = fresh_drafter(config, &target.config, kind, drafter_device)?;
