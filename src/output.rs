@@ -51,9 +51,13 @@ impl OutputArg {
 
     /// Colour only on a terminal, and not if `NO_COLOR` is set.
     pub fn look(&self) -> Look {
-        let asked_not_to = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Look { color: self.output.is_none() && std::io::stdout().is_terminal() && !asked_not_to }
+        Look { color: self.output.is_none() && std::io::stdout().is_terminal() && !no_color() }
     }
+}
+
+/// Whether the user asks for no colour: `NO_COLOR` is set and not empty.
+pub fn no_color() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
 /// A line on stderr. That nobody reads it any more (`2>&1 | head`) must not end a training.

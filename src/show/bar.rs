@@ -1,6 +1,6 @@
 //! A progress bar on stderr; without a terminal, a line now and then.
 
-use crate::output::say;
+use crate::output::{no_color, say};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Mutex;
@@ -59,7 +59,7 @@ impl Bar {
 
 /// The look that all bars share.
 pub(super) fn style(label: &str) -> ProgressStyle {
-    let colour = if std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty()) { "" } else { ".cyan/dim" };
+    let colour = if no_color() { "" } else { ".cyan/dim" };
     let template = format!("{label} {{bar:30{colour}}} {{pos}}/{{len}} {{elapsed}} (left {{eta}}) {{wide_msg}}");
     ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }

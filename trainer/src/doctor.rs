@@ -5,7 +5,6 @@ use crate::config::{DeviceChoice, Dtype};
 use crate::data::{Conversation, Message};
 use crate::device;
 use crate::error::TrainError;
-use crate::prepare::stop_ids;
 use crate::target::{GenerateOptions, Target, generate};
 use dflash_torch::{CudaLibrary, load_cuda};
 use std::path::Path;
@@ -44,7 +43,7 @@ pub fn ask(model: &Path, question: &str) -> Result<String, TrainError> {
     let target = Target::load(model, device::kind(Dtype::Auto, device), device)?;
     let messages = vec![Message::new("user", question)];
     let prompt = tools.prompt(&Conversation { id: "question".to_owned(), source: None, messages })?;
-    let options = GenerateOptions { max_new_tokens: 64, batch: 1, stop_ids: stop_ids(&target.config) };
+    let options = GenerateOptions { max_new_tokens: 64, batch: 1, stop_ids: target.config.eos_token_ids.clone() };
     let answers = generate(&target, &[prompt], &options, |_, _| {});
     let mut ids = answers.into_iter().next().unwrap_or_default().ids;
     ids.retain(|id| !options.stop_ids.contains(id));

@@ -8,7 +8,7 @@ use crate::data::{
 };
 use crate::device;
 use crate::error::TrainError;
-use crate::target::{GenerateOptions, Target, TargetConfig, generate};
+use crate::target::{GenerateOptions, Target, generate};
 use serde_json::{Map, json};
 
 /// Tokens a shard holds at most.
@@ -171,7 +171,7 @@ fn answer(
     let options = GenerateOptions {
         max_new_tokens: data.max_new_tokens,
         batch: data.generate_batch,
-        stop_ids: stop_ids(&target.config),
+        stop_ids: target.config.eos_token_ids.clone(),
     };
     let mut at = Progress { prompts: prompts.len(), ..Progress::default() };
     progress(at);
@@ -205,10 +205,4 @@ fn joined(id: String, prompt: &[i64], answer: &[i64]) -> Sample {
     let ids = prompt.iter().chain(answer).map(|&id| u32::try_from(id).unwrap_or_default()).collect();
     let loss_mask = (0..prompt.len() + answer.len()).map(|i| i >= prompt.len()).collect();
     Sample { id, ids, loss_mask }
-}
-
-/// Tokens that end an answer of this model.
-#[must_use]
-pub fn stop_ids(config: &TargetConfig) -> Vec<i64> {
-    config.eos_token_ids.clone()
 }

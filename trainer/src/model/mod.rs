@@ -3,8 +3,10 @@
 pub mod attention;
 pub mod files;
 pub mod layers;
+mod padding;
 pub mod rope;
 
 pub use files::{ModelError, Weights};
 pub use layers::{Linear, Mlp, RmsNorm, linear};
+pub use padding::pad_rows;
 pub use rope::{Rope, RopeScaling};

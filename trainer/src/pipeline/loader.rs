@@ -3,9 +3,9 @@
 use super::order::Order;
 use super::run::Shared;
 use super::{Batch, lane};
+use crate::model::pad_rows;
 use dflash_profiler::{begin_iteration, flow_put, span, timeline::record::Kind};
 use std::time::Instant;
-use tch::Tensor;
 
 /// Name of the lane.
 pub(super) const LANE: &str = "loader";
@@ -23,7 +23,7 @@ pub(super) fn load(shared: &Shared<'_>, mut order: Order) -> Result<f64, String>
         let batch = {
             let _span = span!("load.pack");
             let rows: Vec<&[i64]> = samples.iter().map(|&i| shared.samples[i].ids.as_slice()).collect();
-            Batch { number, ids: pad(&rows), samples }
+            Batch { number, ids: pad_rows(&rows), samples }
         };
         {
             let _span = span!("load.put");
@@ -40,24 +40,4 @@ pub(super) fn load(shared: &Shared<'_>, mut order: Order) -> Result<f64, String>
     }
     shared.batches.close();
     Ok(began.elapsed().as_secs_f64())
-}
-
-/// Rows padded with zeros at their end to the longest: [b, S] Int64.
-fn pad(rows: &[&[i64]]) -> Tensor {
-    let longest = rows.iter().map(|r| r.len()).max().unwrap_or(0);
-    let flat: Vec<i64> =
-        rows.iter().flat_map(|r| r.iter().copied().chain(std::iter::repeat_n(0, longest - r.len()))).collect();
-    Tensor::from_slice(&flat).view([rows.len() as i64, longest as i64])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_are_padded_at_their_end() {
-        let t = pad(&[&[1, 2, 3], &[4]]);
-        assert_eq!(t.size(), [2, 3]);
-        assert_eq!(Vec::<i64>::try_from(t.view([-1])).unwrap(), [1, 2, 3, 4, 0, 0]);
-    }
 }

@@ -8,7 +8,6 @@ use crate::device;
 use crate::drafter;
 use crate::error::TrainError;
 use crate::eval::{DecodeOptions, Evaluation, evaluate};
-use crate::prepare::stop_ids;
 use crate::target::Target;
 use dflash_profiler::timeline::RunDir;
 use serde::Serialize;
@@ -127,7 +126,7 @@ impl Bench {
         let untrained = fresh_drafter(config, &target.config, kind, device)?;
         let options = DecodeOptions {
             max_new_tokens: config.eval.max_new_tokens,
-            stop_ids: stop_ids(&target.config),
+            stop_ids: target.config.eos_token_ids.clone(),
             block_size: 0,
             zero_features: false,
         };

@@ -5,6 +5,7 @@
 
 use super::{KvCache, Target};
 use crate::model::attention::likeliest;
+use crate::model::pad_rows;
 use tch::{Device, IndexOp, Kind, Tensor};
 
 /// How to answer.
@@ -67,9 +68,9 @@ impl<'a> Batch<'a> {
     fn start(target: &'a Target, prompts: &[Vec<i64>], rows: &[usize], options: &'a GenerateOptions) -> Self {
         let longest = rows.iter().map(|&r| prompts[r].len()).max().unwrap_or(0);
         let lengths: Vec<i64> = rows.iter().map(|&r| prompts[r].len() as i64).collect();
-        let padded: Vec<i64> = rows.iter().flat_map(|&r| padded_to(&prompts[r], longest)).collect();
         let device = target.device();
-        let ids = Tensor::from_slice(&padded).view([rows.len() as i64, longest as i64]).to_device(device);
+        let texts: Vec<&[i64]> = rows.iter().map(|&r| prompts[r].as_slice()).collect();
+        let ids = pad_rows(&texts).to_device(device);
         let lengths = Tensor::from_slice(&lengths).to_device(device);
         let mut cache = target.cache(rows.len() as i64, longest as i64);
         let next = prefill(target, &ids, &lengths, &mut cache);
@@ -158,10 +159,6 @@ fn prefill(target: &Target, ids: &Tensor, lengths: &Tensor, cache: &mut KvCache)
     let next: Vec<Tensor> = (0..rows).step_by(some as usize).map(part).collect();
     cache.advance(longest);
     Tensor::cat(&next, 0)
-}
-
-fn padded_to(ids: &[i64], length: usize) -> impl Iterator<Item = i64> + '_ {
-    ids.iter().copied().chain(std::iter::repeat_n(0, length - ids.len()))
 }
 
 /// Rows that a cache may have beyond those that were asked for.
