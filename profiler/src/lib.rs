@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod device;
 mod error;
 #[cfg(not(feature = "spans"))]
 mod off;
@@ -7,6 +8,7 @@ mod off;
 mod on;
 mod options;
 
+pub use device::{AllocatorCounters, AllocatorStats, DeviceError, DeviceEvent, DeviceStream, KernelCapture, StreamKey};
 pub use dflash_timeline as timeline;
 pub use dflash_timeline::record::{Kind, Severity, Totals};
 pub use error::{Error, Result};

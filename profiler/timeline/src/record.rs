@@ -146,6 +146,51 @@ pub struct Anchor {
     pub realtime_ns: i64,
 }
 
+/// The same moment on a device's clock and on the host's, so that a reader can fit the one to the other again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceAnchor {
+    /// The device, e.g. `cuda:0`.
+    pub device: NameId,
+    /// The device's clock: nanoseconds since an event at the recording's start.
+    pub device_ns: i64,
+    /// CLOCK_MONOTONIC, nanoseconds: the middle of the bracket.
+    pub host_ns: i64,
+    /// Half of the bracket's width: how far `host_ns` may be off.
+    pub uncertainty_ns: u64,
+}
+
+/// A thread's stack at one moment, under the spans that were open on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StackSample {
+    /// When, monotonic nanoseconds.
+    pub time_ns: i64,
+    /// The thread's number in its system.
+    pub tid: u32,
+    /// The thread's name.
+    pub thread: NameId,
+    /// The lane that it works for, itself or on another thread's behalf (autograd).
+    pub lane: Option<LaneId>,
+    /// The lane's iteration.
+    pub iteration: Option<u64>,
+    /// Open spans, outermost first.
+    pub spans: Vec<NameId>,
+    /// Functions, outermost first.
+    pub frames: Vec<NameId>,
+}
+
+/// What became of what one lane (thread) recorded. `emitted = written + dropped`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaneTotals {
+    /// The lane.
+    pub lane: LaneId,
+    /// Records that it made.
+    pub emitted: u64,
+    /// Of those, in the stream.
+    pub written: u64,
+    /// Of those, lost.
+    pub dropped: u64,
+}
+
 /// How loud a mark is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

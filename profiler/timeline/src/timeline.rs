@@ -1,6 +1,9 @@
 //! A run's timeline in memory: what every reader works on.
 
-use crate::record::{Anchor, Counter, Flow, Iteration, Lane, LaneId, Mark, NameId, OpenSpan, Sample, Span, Totals};
+use crate::record::{
+    Anchor, Counter, DeviceAnchor, Flow, Iteration, Lane, LaneId, LaneTotals, Mark, NameId, OpenSpan, Sample, Span,
+    StackSample, Totals,
+};
 
 /// Everything that was read of a run, of all ranks and segments.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,6 +26,12 @@ pub struct Timeline {
     pub marks: Vec<Mark>,
     /// Clock anchors, sorted by time.
     pub anchors: Vec<Anchor>,
+    /// Clock anchors of devices, sorted by time.
+    pub device_anchors: Vec<DeviceAnchor>,
+    /// Sampled stacks, sorted by time.
+    pub stacks: Vec<StackSample>,
+    /// What became of each lane's records, as far as the stream says.
+    pub lane_totals: Vec<LaneTotals>,
     /// Spans that were open when the last block was written.
     pub open: Vec<OpenSpan>,
     /// Totals of the END block; of a live or torn file, those of the last block.
