@@ -4,17 +4,12 @@ use super::metrics::{Metrics, Reading};
 use super::observe::Step;
 use super::run::{Outcome, Shared};
 use super::target_loop::HIDDEN_STATES_FLOW;
-use super::{HiddenStates, lane};
-use crate::candidates::Candidates;
-use crate::config::{Train, Vocabulary};
-use crate::drafter::anchors::{self, Blocks, Row};
-use crate::drafter::{BlockMask, DFlashDrafter};
-use crate::loss::{HeadRows, Loss, cross_entropy, default_gamma};
-use crate::optim::{self, Optimizer};
+use super::{DrafterStep, HiddenStates, Stepped, lane};
+use crate::config::Train;
+use crate::drafter::DFlashDrafter;
+use crate::drafter::anchors::Row;
 use dflash_profiler::timeline::{MetricsRow, MetricsWriter};
 use dflash_profiler::{Kind, begin_iteration, flow_take, span};
-use rand::SeedableRng;
-use rand::rngs::StdRng;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tch::{Device, Tensor};
 
@@ -25,13 +20,7 @@ pub(super) const LANE: &str = "drafter:0";
 pub struct DrafterTrainLoop<'a> {
     shared: &'a Shared<'a>,
     settings: &'a Train,
-    drafter: DFlashDrafter,
-    optimizer: Optimizer,
-    embedding: Tensor,
-    head: Tensor,
-    candidates: Option<Candidates>,
-    gamma: f64,
-    rng: StdRng,
+    learner: DrafterStep,
     metrics: Metrics,
     csv: MetricsWriter,
     waits: Waits,
@@ -48,28 +37,18 @@ impl<'a> DrafterTrainLoop<'a> {
         shared: &'a Shared<'a>,
         settings: &'a Train,
         drafter: DFlashDrafter,
-        (embedding, head): (Tensor, Tensor),
+        shared_rows: (Tensor, Tensor),
         csv: MetricsWriter,
         seed: u64,
     ) -> Self {
-        drafter.require_gradients();
-        let c = &drafter.config;
-        let ids = || shared.samples.iter().flat_map(|s| s.ids.iter().copied());
-        let candidates = (settings.vocabulary == Vocabulary::Candidates)
-            .then(|| Candidates::new(c.vocab_size, settings.candidate_low, ids(), settings.candidate_random));
-        let gamma = if settings.gamma == 0.0 { default_gamma(c.block_size) } else { settings.gamma };
+        let block = drafter.config.block_size as usize;
+        let seen = shared.samples.iter().flat_map(|s| s.ids.iter().copied());
         Self {
-            optimizer: Optimizer::new(drafter.parameters(), settings.into()),
-            metrics: Metrics::new(c.block_size as usize),
-            rng: StdRng::seed_from_u64(seed),
+            learner: DrafterStep::new(settings, drafter, shared_rows, seen, seed),
+            metrics: Metrics::new(block),
             waits: Waits { since: Instant::now(), seconds: 0.0 },
             shared,
             settings,
-            drafter,
-            embedding,
-            head,
-            candidates,
-            gamma,
             csv,
         }
     }
@@ -97,7 +76,7 @@ impl<'a> DrafterTrainLoop<'a> {
         }
         let seconds = began.elapsed().as_secs_f64();
         let tokens_per_s = tokens as f64 / seconds.max(1e-9);
-        Ok(Outcome { drafter: self.drafter, steps: step, tokens_per_s, loop_seconds: vec![(LANE, seconds)] })
+        Ok(Outcome { drafter: self.learner.drafter, steps: step, tokens_per_s, loop_seconds: vec![(LANE, seconds)] })
     }
 
     fn wait(&mut self) -> Option<(HiddenStates, usize)> {
@@ -109,57 +88,10 @@ impl<'a> DrafterTrainLoop<'a> {
     }
 
     fn train(&mut self, states: &HiddenStates, step: usize) {
-        let taps = {
-            let _span = span!("drafter.upload");
-            states.taps.to_device(self.embedding.device())
-        };
-        let blocks = {
-            let _span = span!("drafter.anchors");
-            self.draw(&states.samples)
-        };
-        let mask = {
-            let _span = span!("drafter.mask");
-            let (context, block) = (taps.size()[1], self.drafter.config.block_size);
-            BlockMask::new(&blocks.anchors, &blocks.keep, context, block, taps.device())
-        };
-        let y = {
-            let _span = span!("drafter.forward");
-            let embedded = Tensor::embedding(&self.embedding, &blocks.ids, -1, false, false);
-            self.drafter.forward(&taps, &embedded, &blocks.positions, &mask)
-        };
-        let loss = self.loss(&y, &blocks);
-        {
-            let _span = span!("drafter.backward");
-            loss.mean.backward();
-        }
-        let norm = {
-            let _span = span!("drafter.clip");
-            self.optimizer.clip()
-        };
-        {
-            let _span = span!("drafter.step");
-            let s = self.settings;
-            self.optimizer.step(optim::factor(s.schedule, step, s.steps, s.warmup));
-        }
+        let rows: Vec<Row<'_>> = states.samples.iter().map(|&i| self.shared.samples[i].row()).collect();
+        let Stepped { loss, slots, norm } = self.learner.run(&states.taps, &rows, step);
         let supervised = self.shared.supervised(&states.samples);
-        self.metrics.add(&loss, blocks.slots, norm, self.shared.tokens(&states.samples), supervised);
-    }
-
-    fn draw(&mut self, samples: &[usize]) -> Blocks {
-        let rows: Vec<Row<'_>> = samples.iter().map(|&i| self.shared.samples[i].row()).collect();
-        let n = self.settings.anchors;
-        let drawn: Vec<_> = rows.iter().map(|row| anchors::draw(row.loss_mask, n, &mut self.rng)).collect();
-        let c = &self.drafter.config;
-        anchors::layout(&rows, &drawn, n, c.block_size as usize, c.mask_token_id, self.embedding.device())
-    }
-
-    fn loss(&mut self, y: &Tensor, blocks: &Blocks) -> Loss {
-        let _span = span!("drafter.loss");
-        let rows = match &self.candidates {
-            Some(candidates) => candidates.draw(&self.head, &mut self.rng),
-            None => HeadRows { weight: self.head.shallow_clone(), row_of: None },
-        };
-        cross_entropy(y, &blocks.slots, &rows, self.gamma)
+        self.metrics.add(&loss, slots, norm, self.shared.tokens(&states.samples), supervised);
     }
 
     /// Reads the figures back and reports them, every `log_every` steps; otherwise only counts the step. A loss that is
@@ -189,8 +121,7 @@ impl<'a> DrafterTrainLoop<'a> {
     }
 
     fn write(&mut self, step: usize, r: &Reading) {
-        let s = self.settings;
-        let factor = optim::factor(s.schedule, step - 1, s.steps, s.warmup);
+        let rate = self.settings.learning_rate * self.learner.rate_factor(step - 1);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let row = MetricsRow {
             attempt: 1,
@@ -199,7 +130,7 @@ impl<'a> DrafterTrainLoop<'a> {
             loss: Some(r.loss),
             accuracy: Some(r.accuracy),
             slots: r.slots.clone(),
-            learning_rate: Some(s.learning_rate * factor),
+            learning_rate: Some(rate),
             gradient_norm: Some(r.gradient_norm),
             acceptance_length: None,
             tokens_per_s: Some(r.tokens_per_s),

@@ -9,12 +9,14 @@ mod observe;
 mod order;
 mod queue;
 mod run;
+mod step;
 mod target_loop;
 
 pub use drafter_loop::DrafterTrainLoop;
 pub use observe::{LaneReport, Observer, StageMean, Step};
 pub use queue::BufferedHSQueue;
 pub use run::{Outcome, Parts, Stop, Text, run};
+pub use step::{DrafterStep, Stepped};
 pub use target_loop::TargetForwardLoop;
 
 use tch::Tensor;
