@@ -2,6 +2,7 @@
 //! on a named thread of its own, with its own cost accounted.
 
 mod cost;
+mod nvml;
 mod procs;
 mod sink;
 #[cfg(test)]
@@ -9,9 +10,10 @@ mod tests;
 mod worker;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dflash_timeline::record::Severity;
+use nvml_wrapper::Nvml;
 
 pub(crate) use procs::LaneThread;
 use sink::{HubSink, Sink};
@@ -20,7 +22,7 @@ use worker::{End, Stop, Worker};
 use crate::Options;
 use crate::on::hub::Hub;
 
-/// How long the end of a recording waits for a sampler that hangs in a call of the system.
+/// How long the end of a recording waits for samplers that hang in a call of the system.
 const END_WITHIN: Duration = Duration::from_secs(1);
 
 /// The samplers that run.
@@ -38,6 +40,13 @@ impl Samplers {
             let sink = HubSink::new(Arc::clone(hub));
             samplers.add("dflash-procs", move |stop| procs::run(stop, every, sink));
         }
+        if let Some(every) = options.nvml.every {
+            let (sink, options) = (HubSink::new(Arc::clone(hub)), options.nvml.clone());
+            // Read here: the thread would race with a program that changes its environment.
+            let environment = nvml::Visible::from_environment();
+            let run = move |stop: &Stop| nvml::run(stop, every, &options, &environment, Nvml::init, sink);
+            samplers.add("dflash-nvml", run);
+        }
         samplers
     }
 
@@ -50,9 +59,11 @@ impl Samplers {
 
     /// Ends them; the writer must still run, to take their last readings. Never waits for long.
     pub(crate) fn end(mut self) {
+        self.workers.iter_mut().for_each(Worker::tell);
+        let begin = Instant::now();
         for worker in std::mem::take(&mut self.workers) {
             let name = worker.name();
-            match worker.end(END_WITHIN) {
+            match worker.end(END_WITHIN.saturating_sub(begin.elapsed())) {
                 End::Done => {}
                 End::Panicked => {
                     self.warn(format!("the thread {name} panicked, and what it samples is missing; report this"))

@@ -11,7 +11,7 @@ pub(crate) struct Worker {
     name: &'static str,
     thread: JoinHandle<()>,
     /// Dropped to say "end".
-    stop: Sender<()>,
+    stop: Option<Sender<()>>,
     /// Closed by the thread's end, whatever the reason.
     ended: Receiver<()>,
 }
@@ -46,16 +46,21 @@ impl Worker {
             let _ending = ending;
             body(&Stop(stopped));
         })?;
-        Ok(Self { name, thread, stop, ended })
+        Ok(Self { name, thread, stop: Some(stop), ended })
     }
 
     pub(crate) fn name(&self) -> &'static str {
         self.name
     }
 
+    /// Tells the thread to end, without waiting for it.
+    pub(crate) fn tell(&mut self) {
+        self.stop = None;
+    }
+
     /// Tells the thread to end, and waits for that so long.
-    pub(crate) fn end(self, within: Duration) -> End {
-        drop(self.stop);
+    pub(crate) fn end(mut self, within: Duration) -> End {
+        self.tell();
         match self.ended.recv_timeout(within) {
             Err(RecvTimeoutError::Timeout) => End::LeftBehind,
             // The rest of its end takes microseconds.

@@ -1,0 +1,7 @@
+//! Simulated GPUs.
+
+mod faults;
+mod minute;
+mod selecting;
+mod simulated;
+mod threads;
