@@ -1,5 +1,6 @@
 //! The GPUs as NVIDIA's management library knows them. It is loaded at run time.
 
+use nvml_wrapper::bitmasks::device::ThrottleReasons;
 use nvml_wrapper::enum_wrappers::device::{Clock, PcieUtilCounter, TemperatureSensor};
 use nvml_wrapper::error::{Bits, NvmlError};
 use nvml_wrapper::{Device, Nvml};
@@ -77,12 +78,7 @@ fn ask(device: &Device<'_>, query: Query) -> Result<Answer, NvmlError> {
         Query::SmClock => one(f64::from(device.clock_info(Clock::SM)?)),
         Query::MemoryClock => one(f64::from(device.clock_info(Clock::Memory)?)),
         Query::Temperature => one(f64::from(device.temperature(TemperatureSensor::Gpu)?)),
-        Query::Throttle => one(match device.current_throttle_reasons_strict() {
-            Ok(reasons) => reasons.bits() as f64,
-            // Bits that are newer than nvml-wrapper are numbers all the same.
-            Err(NvmlError::IncorrectBits(Bits::U64(bits))) => bits as f64,
-            Err(error) => return Err(error),
-        }),
+        Query::Throttle => one(bits(device.current_throttle_reasons_strict())? as f64),
         Query::Energy => one(device.total_energy_consumption()? as f64 / 1e3),
         Query::Nvlink => {
             let (sent, received) = dflash_sys::nvlink_bytes(device)?;
@@ -92,6 +88,15 @@ fn ask(device: &Device<'_>, query: Query) -> Result<Answer, NvmlError> {
         Query::PcieRx => one(f64::from(device.pcie_throughput(PcieUtilCounter::Receive)?) * 1e3),
         Query::PcieTx => one(f64::from(device.pcie_throughput(PcieUtilCounter::Send)?) * 1e3),
     })
+}
+
+/// Bits that are newer than nvml-wrapper are numbers all the same.
+fn bits(reasons: Result<ThrottleReasons, NvmlError>) -> Result<u64, NvmlError> {
+    match reasons {
+        Err(NvmlError::IncorrectBits(Bits::U64(bits))) => Ok(bits),
+        Err(NvmlError::IncorrectBits(Bits::U32(bits))) => Ok(u64::from(bits)),
+        other => other.map(|reasons| reasons.bits()),
+    }
 }
 
 /// NVML_ERROR_GPU_NOT_FOUND, which nvml-wrapper does not know yet.
@@ -115,9 +120,17 @@ fn fault(error: NvmlError) -> Fault {
 
 #[cfg(test)]
 mod tests {
-    use nvml_wrapper::error::NvmlError;
+    use nvml_wrapper::bitmasks::device::ThrottleReasons;
+    use nvml_wrapper::error::{Bits, NvmlError};
 
-    use super::{Fault, fault};
+    use super::{Fault, bits, fault};
+
+    #[test]
+    fn bits_that_the_wrapper_does_not_know_are_kept() {
+        assert_eq!(bits(Ok(ThrottleReasons::SW_POWER_CAP)).unwrap(), 4);
+        assert_eq!(bits(Err(NvmlError::IncorrectBits(Bits::U64(1 << 40 | 4)))).unwrap(), 1 << 40 | 4);
+        assert!(matches!(bits(Err(NvmlError::GpuLost)), Err(NvmlError::GpuLost)));
+    }
 
     #[test]
     fn errors_are_sorted() {

@@ -17,19 +17,23 @@ use super::cost::Cost;
 use super::sink::Sink;
 use super::worker::Stop;
 
+/// Below that, figures are noise and the kernel's ticks.
+const AT_MOST_EVERY: Duration = Duration::from_millis(10);
+
 /// The thread's work.
 pub(crate) fn run(stop: &Stop, every: Duration, mut sink: impl Sink) {
     let (mut sampler, mut cost) = (Sampler::<Kernel>::default(), Cost::new("procs"));
     cost.record(dflash_sys::thread_cpu_ns(), &mut sink);
-    let mut go_on = true;
+    let (every, mut go_on) = (every.max(AT_MOST_EVERY), true);
     while go_on {
         let begin = Instant::now();
         sampler.sample(&mut sink);
         let took = begin.elapsed();
         cost.call(took);
         cost.record(dflash_sys::thread_cpu_ns(), &mut sink);
-        // Told to end, it looks once more: a run shorter than one turn has its figures too.
-        if !stop.rest(every.saturating_sub(took)) {
+        // However many threads there are, it rests at least half of the time. Told to end, it looks once more: a run
+        // shorter than one turn has its figures too.
+        if !stop.rest(every.saturating_sub(took).max(took)) {
             go_on = false;
             sampler.sample(&mut sink);
             cost.record(dflash_sys::thread_cpu_ns(), &mut sink);

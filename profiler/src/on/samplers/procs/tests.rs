@@ -188,3 +188,29 @@ fn a_busy_thread_is_seen_by_its_lane() {
     assert!(readings.last("process.cpu").unwrap() >= cpu * 0.9);
     assert!(readings.last("process.rss.peak").unwrap() >= readings.last("process.rss").unwrap());
 }
+
+/// `cargo test -p dflash-profiler procs_cost -- --ignored --nocapture`
+#[test]
+#[ignore = "measures"]
+fn procs_cost() {
+    for count in [10, 100, 300] {
+        let (mut ends, mut threads) = (Vec::new(), Vec::new());
+        for _ in 0..count {
+            let (end, ended) = std::sync::mpsc::channel::<()>();
+            ends.push(end);
+            threads.push(std::thread::spawn(move || ended.recv()));
+        }
+        let mut sampler = Sampler::<super::Kernel>::default();
+        let turn = |_| {
+            std::thread::sleep(Duration::from_millis(5));
+            let begin = dflash_sys::thread_cpu_ns();
+            sampler.sample(&mut Readings::default());
+            dflash_sys::thread_cpu_ns() - begin
+        };
+        let mut costs: Vec<u64> = (0..101).map(turn).collect();
+        costs.sort_unstable();
+        println!("{count} threads: a turn takes {} us of CPU, at most {} us", costs[50] / 1000, costs[100] / 1000);
+        drop(ends);
+        threads.into_iter().for_each(|thread| drop(thread.join()));
+    }
+}

@@ -1,5 +1,6 @@
 //! Simulated GPUs.
 
+mod cost;
 mod faults;
 mod minute;
 mod selecting;
