@@ -104,7 +104,6 @@ impl Device {
             Err(Fault::Lost(_) | Fault::Failed(_)) => self.lost_until = Some(asker.now() + RETRY_EVERY),
             Ok(_) | Err(Fault::Unsupported) => {
                 self.lost_until = None;
-                self.nvlink = None;
                 sink.mark(Severity::Info, format!("{} answers again", self.label));
                 if !self.probed {
                     self.probe(all, asker, sink);

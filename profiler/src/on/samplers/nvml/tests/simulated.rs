@@ -25,7 +25,7 @@ pub struct Card {
     /// When it is lost.
     pub lost: Range<Duration>,
     /// When one query fails.
-    pub fails: Option<(Query, Range<Duration>)>,
+    pub fails: Vec<(Query, Range<Duration>)>,
     /// Throttle reasons and from when they hold.
     pub throttle: Vec<(Duration, u64)>,
 }
@@ -38,7 +38,7 @@ pub fn card(number: u32) -> Card {
         model: "NVIDIA H200".to_owned(),
         part: Part::Whole,
     };
-    Card { gpu, lacks: Vec::new(), lost: Duration::ZERO..Duration::ZERO, fails: None, throttle: Vec::new() }
+    Card { gpu, lacks: Vec::new(), lost: Duration::ZERO..Duration::ZERO, fails: Vec::new(), throttle: Vec::new() }
 }
 
 /// A MIG device: it knows its memory alone.
@@ -129,7 +129,7 @@ impl Gpus for Machine {
         if card.lacks.contains(&query) {
             return Err(Fault::Unsupported);
         }
-        if card.fails.as_ref().is_some_and(|(q, when)| *q == query && when.contains(&now)) {
+        if card.fails.iter().any(|(q, when)| *q == query && when.contains(&now)) {
             return Err(Fault::Failed("an internal driver error occurred".to_owned()));
         }
         Ok(answer(card, query, now.as_secs_f64().round()))
