@@ -7,6 +7,7 @@ mod off;
 #[cfg(feature = "spans")]
 mod on;
 mod options;
+mod samplers_options;
 
 pub use device::{AllocatorCounters, AllocatorStats, DeviceError, DeviceEvent, DeviceStream, KernelCapture, StreamKey};
 pub use dflash_timeline as timeline;
@@ -17,3 +18,4 @@ pub use off::*;
 #[cfg(feature = "spans")]
 pub use on::*;
 pub use options::{Level, Options, Stat};
+pub use samplers_options::{GpuDevice, NvmlOptions};

@@ -35,8 +35,10 @@ pub struct Options {
     pub segment_bytes: u64,
     /// How often the writer collects and writes.
     pub write_every: Duration,
-    /// How often it samples CPU time and memory of the process; `None`: never.
+    /// How often CPU time and memory of the process are sampled; `None`: never.
     pub sample_every: Option<Duration>,
+    /// Which GPUs are sampled, and how often.
+    pub nvml: crate::NvmlOptions,
 }
 
 impl Options {
@@ -52,6 +54,7 @@ impl Options {
             segment_bytes: 64 << 20,
             write_every: Duration::from_millis(250),
             sample_every: Some(Duration::from_secs(1)),
+            nvml: crate::NvmlOptions::default(),
         }
     }
 }

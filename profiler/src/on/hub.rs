@@ -58,6 +58,16 @@ impl Hub {
         }
     }
 
+    /// The number of a counter; the same name and unit give the same one.
+    pub(crate) fn counter(&self, name: &str, unit: &str) -> u32 {
+        let mut counters = lock(&self.counters);
+        let found = counters.iter().position(|(n, u)| n == name && u == unit);
+        found.unwrap_or_else(|| {
+            counters.push((name.to_owned(), unit.to_owned()));
+            counters.len() - 1
+        }) as u32
+    }
+
     /// Wakes the writer before its time.
     #[cold]
     pub(crate) fn wake(&self) {

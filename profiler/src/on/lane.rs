@@ -12,6 +12,7 @@ use super::clock::Clock;
 use super::event::Event;
 use super::hub::{Hub, LaneShared, bump};
 use super::level;
+use super::samplers::LaneThread;
 use super::stats::Stats;
 use crate::Stat;
 
@@ -48,11 +49,12 @@ impl Lane {
     /// meanwhile.
     pub fn enter(self) -> LaneGuard {
         let entered = self.0.is_some();
+        let thread = self.0.as_ref().map(|lane| LaneThread::enter(&lane.shared.name));
         let before = match self.0 {
             Some(lane) => CURRENT.try_with(|current| current.replace(Some(lane))).ok().flatten(),
             None => None,
         };
-        LaneGuard { entered, before, not_send: PhantomData }
+        LaneGuard { entered, before, _thread: thread, not_send: PhantomData }
     }
 }
 
@@ -67,6 +69,7 @@ impl Lane {
 pub struct LaneGuard {
     entered: bool,
     before: Option<Box<Current>>,
+    _thread: Option<LaneThread>,
     not_send: PhantomData<*const ()>,
 }
 

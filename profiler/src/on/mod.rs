@@ -15,7 +15,7 @@ mod open;
 mod output;
 mod profiler;
 mod rows;
-mod sampler;
+mod samplers;
 mod site;
 mod span;
 mod stats;

@@ -15,6 +15,7 @@ use super::hub::{Hub, LaneShared, NewLane, lock};
 use super::lane::{Current, Lane};
 use super::level;
 use super::open::OpenSpans;
+use super::samplers::Samplers;
 use super::stats::Stats;
 use super::writer::Writer;
 use crate::{Error, Options, Result};
@@ -31,6 +32,7 @@ pub struct Profiler(Option<Arc<Inner>>);
 struct Inner {
     hub: Arc<Hub>,
     ring: usize,
+    samplers: Mutex<Option<Samplers>>,
     writer: Mutex<Option<JoinHandle<Totals>>>,
     totals: Mutex<Totals>,
 }
@@ -59,7 +61,8 @@ impl Profiler {
         let _ = hub.writer.set(handle.thread().clone());
         level::started(options.level);
         let (writer, totals) = (Mutex::new(Some(handle)), Mutex::default());
-        Ok(Self(Some(Arc::new(Inner { hub, ring: options.ring.max(2), writer, totals }))))
+        let samplers = Mutex::new(Some(Samplers::start(&hub, &options)));
+        Ok(Self(Some(Arc::new(Inner { hub, ring: options.ring.max(2), samplers, writer, totals }))))
     }
 
     /// A profiler that records nothing.
@@ -99,15 +102,7 @@ impl Profiler {
     /// Makes a counter, e.g. `queue.batches.depth` in `items`. The same name and unit give the same counter.
     #[must_use]
     pub fn counter(&self, name: &str, unit: &str) -> Counter {
-        Counter(self.0.as_ref().map(|inner| {
-            let mut counters = lock(&inner.hub.counters);
-            let found = counters.iter().position(|(n, u)| n == name && u == unit);
-            let number = found.unwrap_or_else(|| {
-                counters.push((name.to_owned(), unit.to_owned()));
-                counters.len() - 1
-            });
-            (Arc::clone(&inner.hub), number as u32)
-        }))
+        Counter(self.0.as_ref().map(|inner| (Arc::clone(&inner.hub), inner.hub.counter(name, unit))))
     }
 
     /// Notes something in the timeline, at whatever level.
@@ -135,6 +130,9 @@ impl Inner {
     fn finish(&self) -> Totals {
         // Held to the end, so that a second caller waits for the totals.
         let mut totals = lock(&self.totals);
+        if let Some(samplers) = lock(&self.samplers).take() {
+            samplers.end();
+        }
         if let Some(handle) = lock(&self.writer).take() {
             level::ended();
             self.hub.stop.store(true, Ordering::Release);

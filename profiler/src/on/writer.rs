@@ -1,4 +1,4 @@
-//! The thread `dflash-writer`: empties the rings, writes blocks and iterations.csv, samples the process.
+//! The thread `dflash-writer`: empties the rings, writes blocks and iterations.csv, samples its own cost.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,6 @@ use super::feed::Feed;
 use super::hub::{Hub, lock};
 use super::output::Output;
 use super::rows::Rows;
-use super::sampler::Sampler;
 use crate::{Options, Result};
 
 /// How often the map from ticks to nanoseconds learns.
@@ -33,7 +32,6 @@ pub(crate) struct Writer {
     retired: Totals,
     map: ClockMap,
     out: Output,
-    sampler: Sampler,
     /// Samples and marks that this thread made.
     own: u64,
     write_every: Duration,
@@ -56,7 +54,6 @@ impl Writer {
             feeds: Vec::new(),
             retired: Totals::default(),
             map,
-            sampler: Sampler::default(),
             own: 0,
             write_every: options.write_every,
             sample_every: options.sample_every,
@@ -122,13 +119,14 @@ impl Writer {
     }
 
     fn sample(&mut self) {
-        let mut readings = self.sampler.sample();
-        readings.push(("profiler.cpu".to_owned(), "ns", dflash_sys::thread_cpu_ns() as f64));
-        readings.push(("profiler.bytes".to_owned(), "bytes", self.out.bytes() as f64));
+        let readings = [
+            ("profiler.cpu", "ns", dflash_sys::thread_cpu_ns() as f64),
+            ("profiler.bytes", "bytes", self.out.bytes() as f64),
+        ];
         let time_ns = dflash_sys::monotonic_ns();
         for (name, unit, value) in readings {
             self.own += 1;
-            self.out.sample(&name, unit, time_ns, value);
+            self.out.sample(name, unit, time_ns, value);
         }
     }
 

@@ -3,11 +3,17 @@
 mod clock;
 mod dl;
 mod memory;
+#[cfg(feature = "nvml")]
+mod nvlink;
 mod process;
 mod stop;
+mod thread;
 
 pub use clock::{monotonic_ns, process_cpu_ns, realtime_ns, thread_cpu_ns};
 pub use dl::dlopen_global;
 pub use memory::keep_freed_memory;
+#[cfg(feature = "nvml")]
+pub use nvlink::nvlink_bytes;
 pub use process::{hostname, page_size, pid_alive};
 pub use stop::{StopFlag, install_stop_flag};
+pub use thread::{context_switches, cpu_ns_of_thread, thread_id};

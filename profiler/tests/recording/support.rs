@@ -27,7 +27,7 @@ impl Recording {
         let directory = tempfile::tempdir().unwrap();
         let run = RunDir::create(directory.path(), "test", Manifest::default()).unwrap();
         let mut options = Options::new(run.clone());
-        options.sample_every = None;
+        (options.sample_every, options.nvml.every) = (None, None);
         change(&mut options);
         let profiler = Profiler::start(options).unwrap();
         Self { profiler, run, _directory: directory, _alone: alone }
