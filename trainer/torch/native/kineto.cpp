@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <ActivityType.h>
+#include <libkineto.h>
 #include <torch/csrc/autograd/profiler_kineto.h>
 
 #include "guarded.h"
@@ -39,6 +39,15 @@ ProfilerConfig config() {
 
 std::set<ActivityType> activities(bool gpu) {
   return gpu ? std::set<ActivityType>{ActivityType::CPU, ActivityType::CUDA} : std::set<ActivityType>{ActivityType::CPU};
+}
+
+// Kineto wants its client, which libtorch registers as it is loaded, to come from the thread that makes the first capture,
+// and complains on stderr about any other.
+void adopt_client() {
+  auto& kineto = libkineto::api();
+  if (!kineto.isProfilerRegistered() && kineto.client()) {
+    kineto.registerClient(kineto.client());
+  }
 }
 
 // A begin that failed halfway must not leave callbacks behind.
@@ -87,7 +96,10 @@ bool dflash_capture_running() noexcept {
 }
 
 char* dflash_capture_prepare(bool gpu) noexcept {
-  return guarded([&] { torch::autograd::profiler::prepareProfiler(config(), activities(gpu)); });
+  return guarded([&] {
+    adopt_client();
+    torch::autograd::profiler::prepareProfiler(config(), activities(gpu));
+  });
 }
 
 char* dflash_capture_start(bool gpu) noexcept {

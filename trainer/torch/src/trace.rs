@@ -78,12 +78,7 @@ impl RawOwner {
         };
         let named =
             |raw: ffi::RawThread| CapturedThread { tid: raw.tid, name: name_of(raw.tid), operators: raw.operators };
-        CapturedTrace {
-            file: file.to_owned(),
-            begin_ns,
-            kernels,
-            threads: threads.into_iter().map(named).collect(),
-        }
+        CapturedTrace { file: file.to_owned(), begin_ns, kernels, threads: threads.into_iter().map(named).collect() }
     }
 }
 

@@ -1,14 +1,12 @@
 //! The caching allocator's counters.
 
-use crate::support::{GPU, has_gpus};
+use crate::support::{GPU, gpus};
 use dflash_torch::CachingAllocator;
 use tch::{Kind, Tensor};
 
 #[test]
 fn a_fresh_allocation_moves_the_counters() {
-    if !has_gpus("a_fresh_allocation_moves_the_counters", 1) {
-        return;
-    }
+    let Some(_gpus) = gpus("a_fresh_allocation_moves_the_counters", 1) else { return };
     let allocator = CachingAllocator::of(GPU).unwrap();
     let before = allocator.counters().unwrap();
     // More than other tests hold at the same time, and never asked for before: the cache cannot have it.

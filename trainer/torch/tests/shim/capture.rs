@@ -15,10 +15,10 @@ fn multiply() {
 
 /// Captures `work`, with begin and end on two threads that do none of it.
 fn captured(file: &Path, work: impl FnOnce()) -> CapturedTrace {
-    thread::spawn(|| start_capture().unwrap()).join().unwrap();
+    thread::spawn(start_capture).join().expect("no panic").expect("a begin");
     work();
     let file = file.to_owned();
-    thread::spawn(move || stop_capture(&file).unwrap()).join().unwrap()
+    thread::spawn(move || stop_capture(&file)).join().expect("no panic").expect("a trace")
 }
 
 fn named(trace: &CapturedTrace, name: &str) -> i64 {

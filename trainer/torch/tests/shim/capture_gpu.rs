@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::thread;
 
-use crate::support::{GPU, alone, events, has_gpus, threads_with};
+use crate::support::{GPU, alone, events, gpus, threads_with};
 use dflash_torch::{Priority, Stream, start_capture, stop_capture};
 use tch::{Kind, Tensor};
 
@@ -17,9 +17,7 @@ fn step() {
 
 #[test]
 fn kernels_of_two_lanes_and_of_autograd_are_in_the_capture() {
-    if !has_gpus("kernels_of_two_lanes_and_of_autograd_are_in_the_capture", 1) {
-        return;
-    }
+    let Some(_gpus) = gpus("kernels_of_two_lanes_and_of_autograd_are_in_the_capture", 1) else { return };
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("kernels.json");

@@ -1,6 +1,6 @@
 //! Events of a GPU, by both routes.
 
-use crate::support::{GPU, current, has_gpus, multiply};
+use crate::support::{GPU, current, gpus, multiply};
 use dflash_torch::{Event, Priority, Route, Stream, TorchError};
 use tch::Device;
 
@@ -8,9 +8,7 @@ const ROUTES: [Route; 2] = [Route::Runtime, Route::Generic];
 
 #[test]
 fn an_event_times_work_and_keeps_its_order() {
-    if !has_gpus("an_event_times_work_and_keeps_its_order", 1) {
-        return;
-    }
+    let Some(_gpus) = gpus("an_event_times_work_and_keeps_its_order", 1) else { return };
     drop(multiply(GPU, 2));
     for route in ROUTES {
         let stream = current();
@@ -36,9 +34,7 @@ fn an_event_times_work_and_keeps_its_order() {
 
 #[test]
 fn both_routes_agree() {
-    if !has_gpus("both_routes_agree", 1) {
-        return;
-    }
+    let Some(_gpus) = gpus("both_routes_agree", 1) else { return };
     // On the default stream, whose handle is null, and on one that knows its device.
     for stream in [current(), Stream::from_pool(GPU, Priority::Normal).unwrap()] {
         let _guard = stream.enter().unwrap();
@@ -62,9 +58,7 @@ fn both_routes_agree() {
 
 #[test]
 fn recording_again_forgets_the_moment_before() {
-    if !has_gpus("recording_again_forgets_the_moment_before", 1) {
-        return;
-    }
+    let Some(_gpus) = gpus("recording_again_forgets_the_moment_before", 1) else { return };
     for route in ROUTES {
         let stream = current();
         let [mut begin, mut end] = [(); 2].map(|()| Event::new(GPU, true, route).unwrap());
@@ -83,9 +77,7 @@ fn recording_again_forgets_the_moment_before() {
 
 #[test]
 fn an_untimed_event_has_no_time() {
-    if !has_gpus("an_untimed_event_has_no_time", 1) {
-        return;
-    }
+    let Some(_gpus) = gpus("an_untimed_event_has_no_time", 1) else { return };
     for route in ROUTES {
         let [mut begin, mut end] = [(); 2].map(|()| Event::new(GPU, false, route).unwrap());
         begin.record(&current()).unwrap();
@@ -97,9 +89,7 @@ fn an_untimed_event_has_no_time() {
 
 #[test]
 fn a_dropped_event_may_still_be_under_way_on_another_thread() {
-    if !has_gpus("a_dropped_event_may_still_be_under_way_on_another_thread", 1) {
-        return;
-    }
+    let Some(_gpus) = gpus("a_dropped_event_may_still_be_under_way_on_another_thread", 1) else { return };
     for route in ROUTES {
         let mut event = Event::new(GPU, true, route).unwrap();
         drop(multiply(GPU, 50));
@@ -111,9 +101,7 @@ fn a_dropped_event_may_still_be_under_way_on_another_thread() {
 
 #[test]
 fn two_devices_are_refused_before_cuda_sees_them() {
-    if !has_gpus("two_devices_are_refused_before_cuda_sees_them", 2) {
-        return;
-    }
+    let Some(_gpus) = gpus("two_devices_are_refused_before_cuda_sees_them", 2) else { return };
     let other = Device::Cuda(1);
     for route in ROUTES {
         let mut here = Event::new(GPU, true, route).unwrap();

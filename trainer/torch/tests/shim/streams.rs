@@ -1,13 +1,11 @@
 //! Streams of a GPU.
 
-use crate::support::{GPU, current, has_gpus, multiply};
+use crate::support::{GPU, current, gpus, multiply};
 use dflash_torch::{Event, Priority, Stream, TorchError};
 
 #[test]
 fn a_pool_stream_becomes_current_and_goes_again() {
-    if !has_gpus("a_pool_stream_becomes_current_and_goes_again", 1) {
-        return;
-    }
+    let Some(_gpus) = gpus("a_pool_stream_becomes_current_and_goes_again", 1) else { return };
     let before = current();
     for priority in [Priority::Normal, Priority::High] {
         let stream = Stream::from_pool(GPU, priority).unwrap();
@@ -25,9 +23,7 @@ fn a_pool_stream_becomes_current_and_goes_again() {
 
 #[test]
 fn work_is_pending_until_it_is_done() {
-    if !has_gpus("work_is_pending_until_it_is_done", 1) {
-        return;
-    }
+    let Some(_gpus) = gpus("work_is_pending_until_it_is_done", 1) else { return };
     let stream = Stream::from_pool(GPU, Priority::Normal).unwrap();
     let _guard = stream.enter().unwrap();
     let _product = multiply(GPU, 200);
@@ -38,9 +34,7 @@ fn work_is_pending_until_it_is_done() {
 
 #[test]
 fn a_stream_waits_for_another_ones_event() {
-    if !has_gpus("a_stream_waits_for_another_ones_event", 1) {
-        return;
-    }
+    let Some(_gpus) = gpus("a_stream_waits_for_another_ones_event", 1) else { return };
     let busy = Stream::from_pool(GPU, Priority::Normal).unwrap();
     let waiting = Stream::from_pool(GPU, Priority::Normal).unwrap();
     let mut worked = Event::timed(GPU).unwrap();

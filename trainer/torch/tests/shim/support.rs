@@ -9,13 +9,16 @@ use tch::{Device, Kind, Tensor};
 
 pub const GPU: Device = Device::Cuda(0);
 
-/// Whether there are `wanted` GPUs; says so on stderr if not, for a skipped test must not look like one that ran.
-pub fn has_gpus(test: &str, wanted: usize) -> bool {
+/// The GPUs, for one test at a time: others' work would lie between a test's events. `None` where there are fewer than
+/// `wanted`; says so on stderr, for a skipped test must not look like one that ran.
+pub fn gpus(test: &str, wanted: usize) -> Option<MutexGuard<'static, ()>> {
+    static ALONE: Mutex<()> = Mutex::new(());
     let found = gpu_count();
     if found < wanted {
         eprintln!("SKIPPED {test}: it needs {wanted} GPU(s), libtorch sees {found}");
+        return None;
     }
-    found >= wanted
+    Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// One capture at a time in a process, so one test of it at a time.
