@@ -188,3 +188,29 @@ unsafe fn symbol<F: Copy>(name: &CStr) -> Option<F> {
     // SAFETY: not null, so it is the function's address; that it has type `F` is the caller's promise.
     (!found.is_null()).then(|| unsafe { std::mem::transmute_copy(&found) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_driver_the_runtime_says_so_in_words() {
+        let Some(runtime) = Runtime::get() else {
+            eprintln!("SKIPPED without_a_driver_the_runtime_says_so_in_words: this libtorch brings no libcudart");
+            return;
+        };
+        if crate::gpu_count() > 0 {
+            eprintln!("SKIPPED without_a_driver_the_runtime_says_so_in_words: there is a driver");
+            return;
+        }
+        let error = runtime.event(0, true).unwrap_err().to_string();
+        assert!(error.contains("CUDA driver") || error.contains("CUDA-capable device"), "{error}");
+    }
+
+    #[test]
+    fn a_function_that_is_not_there_is_not_found() {
+        // SAFETY: nothing is called.
+        let found = unsafe { symbol::<unsafe extern "C" fn()>(c"dflash_no_such_function") };
+        assert!(found.is_none());
+    }
+}
