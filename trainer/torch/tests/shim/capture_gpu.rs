@@ -1,7 +1,9 @@
 //! Kernel capture with kernels.
 
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use crate::support::{GPU, alone, events, gpus, threads_with};
 use dflash_torch::{Priority, Stream, start_capture, stop_capture};
@@ -57,4 +59,34 @@ fn kernels_of_two_lanes_and_of_autograd_are_in_the_capture() {
     let backward = threads_with(&events, "cpu_op", "MmBackward");
     let lanes: Vec<i64> = threads_with(&events, "cpu_op", "aten::relu");
     assert!(!backward.is_empty() && backward.iter().all(|tid| !lanes.contains(tid)), "{backward:?} and {lanes:?}");
+}
+
+#[test]
+fn captures_come_and_go_while_lanes_train() {
+    let Some(_gpus) = gpus("captures_come_and_go_while_lanes_train", 1) else { return };
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for name in ["target:0", "drafter:0"] {
+            let lane = || {
+                let stream = Stream::from_pool(GPU, Priority::Normal).unwrap();
+                let _guard = stream.enter().unwrap();
+                while !stop.load(Ordering::Relaxed) {
+                    step();
+                }
+            };
+            thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, lane).unwrap();
+        }
+        for round in 0..5 {
+            start_capture().unwrap();
+            thread::sleep(Duration::from_millis(100));
+            let trace = stop_capture(&dir.path().join(format!("{round}.json"))).unwrap();
+            eprintln!("round {round}: kernels {}, threads {:?}", trace.kernels, trace.threads);
+            assert!(trace.kernels > 0, "round {round}");
+            // Two lanes, and autograd's thread of this GPU.
+            assert!(trace.threads.len() >= 3, "round {round}");
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
 }
