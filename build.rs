@@ -6,7 +6,8 @@
 
 use std::env;
 
-fn main() {
+/// Also called by the build script of `trainer/torch`, which has more to do.
+pub fn main() {
     println!("cargo::rerun-if-env-changed=LIBTORCH_USE_PYTORCH");
     // Set by cargo for a package that depends on torch-sys; without the feature `train` there is nothing to find.
     let Ok(lib) = env::var("DEP_TCH_LIBTORCH_LIB") else { return };

@@ -1,58 +1,33 @@
-//! What tch lacks: CUDA's half of libtorch, opened at run time, so that one binary serves machines with and without it.
+//! What tch lacks: CUDA's half of libtorch, opened at run time; streams and events; the caching allocator's counters;
+//! kernel capture.
 //!
 //! The binary links libtorch_cpu and libc10 alone. Before anything asks for CUDA, [`load_cuda`] opens libtorch_cuda.so if
 //! it is there: its static initialisers register the device with the dispatcher, as if it had been linked.
+//!
+//! The rest goes through a small C++ shim (native/) over libtorch's device-generic headers, so that it compiles without
+//! CUDA. On a machine without a GPU each call is there and fails with a text that says what is missing.
 
-use std::env;
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+mod allocator;
+mod capture;
+mod current;
+mod device;
+mod error;
+mod event;
+mod ffi;
+mod library;
+mod runtime;
+mod stream;
+mod trace;
 
-/// What became of libtorch_cuda.so.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CudaLibrary {
-    /// Opened from here.
-    Loaded(PathBuf),
-    /// Not on this machine.
-    Absent,
-    /// It is there, but the loader refused it.
-    Failed {
-        /// The file.
-        path: PathBuf,
-        /// The loader's words, naming what it lacks.
-        cause: String,
-    },
-}
+pub use allocator::{AllocatorCounters, CachingAllocator};
+pub use capture::{prepare_capture, start_capture, stop_capture};
+pub use current::CurrentStream;
+pub use device::gpu_count;
+pub use error::TorchError;
+pub use event::{Event, Route};
+pub use library::{CudaLibrary, load_cuda};
+pub use stream::{Priority, Stream};
+pub use trace::{CapturedThread, CapturedTrace};
 
-/// Opens libtorch_cuda.so once a process; later calls return the first one's answer.
-///
-/// Looked for in `$DFLASH_LIBTORCH_CUDA` (a directory), `.libtorch/cuda` of the tree that the binary was built in, beside
-/// the libtorch_cpu.so that is loaded, and in `$LD_LIBRARY_PATH`.
-pub fn load_cuda() -> &'static CudaLibrary {
-    static LOADED: OnceLock<CudaLibrary> = OnceLock::new();
-    LOADED.get_or_init(|| match places().into_iter().map(|dir| dir.join(NAME)).find(|path| path.exists()) {
-        None => CudaLibrary::Absent,
-        Some(path) => match dflash_sys::dlopen_global(&path) {
-            Ok(()) => CudaLibrary::Loaded(path),
-            Err(cause) => CudaLibrary::Failed { path, cause },
-        },
-    })
-}
-
-const NAME: &str = "libtorch_cuda.so";
-
-fn places() -> Vec<PathBuf> {
-    let named = env::var_os("DFLASH_LIBTORCH_CUDA").map(PathBuf::from);
-    let cpu = loaded_from("libtorch_cpu.so");
-    // scripts/libtorch puts CUDA's half into .libtorch/cuda, beside .libtorch/lib.
-    let beside = cpu.as_deref().and_then(Path::parent).map(|root| root.join("cuda"));
-    let search = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    let search: Vec<PathBuf> = env::split_paths(&search).collect();
-    named.into_iter().chain(beside).chain(cpu).chain(search).collect()
-}
-
-/// The directory of a library of this process, from the kernel's list of mappings.
-fn loaded_from(name: &str) -> Option<PathBuf> {
-    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
-    let path = maps.lines().filter_map(|line| line.split_whitespace().nth(5)).find(|path| path.ends_with(name))?;
-    Path::new(path).parent().map(Path::to_owned)
-}
+/// What a call of this crate gives.
+pub type Result<T> = std::result::Result<T, TorchError>;

@@ -1,0 +1,35 @@
+//! Whether a device is a GPU that is there, asked before libtorch is.
+
+use tch::Device;
+
+use crate::ffi;
+use crate::{CudaLibrary, Result, TorchError, load_cuda};
+
+/// GPUs that libtorch sees. Opens CUDA's half of libtorch if that has not happened yet.
+#[must_use]
+pub fn gpu_count() -> usize {
+    load_cuda();
+    // SAFETY: takes nothing and cannot fail; the registry that it reads is atomic.
+    usize::try_from(unsafe { ffi::dflash_device_count() }).unwrap_or(0)
+}
+
+/// The index of a GPU that is there.
+pub(crate) fn gpu(device: Device) -> Result<i16> {
+    let Device::Cuda(number) = device else {
+        return Err(TorchError::NotAGpu { device: format!("{device:?}").to_lowercase() });
+    };
+    let gpus = gpu_count();
+    match i16::try_from(number) {
+        Ok(index) if number < gpus => Ok(index),
+        _ => Err(TorchError::NoGpu { device: number, why: why_not(load_cuda(), gpus) }),
+    }
+}
+
+fn why_not(library: &CudaLibrary, gpus: usize) -> String {
+    match library {
+        CudaLibrary::Absent => "libtorch_cuda.so was not found; run scripts/libtorch --cuda".to_owned(),
+        CudaLibrary::Failed { path, cause } => format!("{} could not be opened: {cause}", path.display()),
+        CudaLibrary::Loaded(_) if gpus == 0 => "libtorch sees no GPU; is the driver running?".to_owned(),
+        CudaLibrary::Loaded(_) => format!("there are {gpus} GPUs, numbered from 0"),
+    }
+}

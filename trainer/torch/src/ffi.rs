@@ -1,0 +1,158 @@
+//! The shim's functions, as native/shim.h declares them. They answer null, or an error's text that is ours to free.
+
+use std::ffi::{CStr, c_char, c_void};
+
+use crate::{Result, TorchError};
+
+/// A stream: libtorch's name for it, and the device runtime's own handle.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RawStream {
+    pub id: i64,
+    pub native: *mut c_void,
+    pub device: i16,
+}
+
+impl RawStream {
+    /// To be filled by a call.
+    pub(crate) const EMPTY: Self = Self { id: 0, native: std::ptr::null_mut(), device: 0 };
+}
+
+/// The allocator's counters, in shim.h's order.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RawAllocator {
+    pub allocations: i64,
+    pub device_allocations: i64,
+    pub device_frees: i64,
+    pub retries: i64,
+    pub out_of_memory: i64,
+    pub reserved_bytes: i64,
+    pub active_bytes: i64,
+}
+
+/// A thread of a capture.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawThread {
+    pub tid: i64,
+    pub operators: u64,
+}
+
+/// A `c10::Event`, seen through its address alone.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct RawEvent {
+    opaque: [u8; 0],
+}
+
+/// A capture's result, likewise.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct RawTrace {
+    opaque: [u8; 0],
+}
+
+type Words = *mut c_char;
+
+unsafe extern "C" {
+    fn dflash_text_free(text: Words);
+
+    pub(crate) fn dflash_device_count() -> i16;
+    pub(crate) fn dflash_stream_current(device: i16, out: *mut RawStream) -> Words;
+    pub(crate) fn dflash_stream_from_pool(device: i16, high_priority: bool, out: *mut RawStream) -> Words;
+    pub(crate) fn dflash_stream_exchange(stream: *const RawStream, before: *mut RawStream) -> Words;
+    pub(crate) fn dflash_stream_query(stream: *const RawStream, done: *mut bool) -> Words;
+    pub(crate) fn dflash_stream_synchronize(stream: *const RawStream) -> Words;
+
+    pub(crate) fn dflash_event_new(timed: bool, out: *mut *mut RawEvent) -> Words;
+    pub(crate) fn dflash_event_free(event: *mut RawEvent);
+    pub(crate) fn dflash_event_record(event: *mut RawEvent, stream: *const RawStream) -> Words;
+    pub(crate) fn dflash_event_query(event: *const RawEvent, done: *mut bool) -> Words;
+    pub(crate) fn dflash_event_synchronize(event: *const RawEvent) -> Words;
+    pub(crate) fn dflash_event_block(event: *const RawEvent, stream: *const RawStream) -> Words;
+    pub(crate) fn dflash_event_elapsed(begin: *const RawEvent, end: *const RawEvent, ms: *mut f64) -> Words;
+
+    pub(crate) fn dflash_allocator_counters(device: i16, out: *mut RawAllocator) -> Words;
+
+    pub(crate) fn dflash_capture_running() -> bool;
+    pub(crate) fn dflash_capture_prepare(gpu: bool) -> Words;
+    pub(crate) fn dflash_capture_start(gpu: bool) -> Words;
+    pub(crate) fn dflash_capture_quiet() -> Words;
+    pub(crate) fn dflash_capture_stop(out: *mut *mut RawTrace) -> Words;
+    pub(crate) fn dflash_trace_save(trace: *mut RawTrace, path: *const c_char) -> Words;
+    pub(crate) fn dflash_trace_begin(trace: *const RawTrace) -> u64;
+    pub(crate) fn dflash_trace_kernels(trace: *const RawTrace) -> u64;
+    pub(crate) fn dflash_trace_threads(trace: *const RawTrace) -> usize;
+    pub(crate) fn dflash_trace_thread(trace: *const RawTrace, index: usize) -> RawThread;
+    pub(crate) fn dflash_trace_free(trace: *mut RawTrace);
+}
+
+/// What a call of the shim answered, as a result.
+///
+/// # Safety
+/// `words` is what a function of the shim just returned, and is used nowhere else.
+#[inline]
+pub(crate) unsafe fn answer(doing: &'static str, words: Words) -> Result<()> {
+    if words.is_null() {
+        return Ok(());
+    }
+    // SAFETY: not null, so it is a text of the shim's, which is the caller's promise.
+    Err(unsafe { refused(doing, words) })
+}
+
+#[cold]
+unsafe fn refused(doing: &'static str, words: Words) -> TorchError {
+    // SAFETY: a NUL-terminated text of the shim's, copied before it is freed, and freed once.
+    let text = unsafe {
+        let text = CStr::from_ptr(words).to_string_lossy().into_owned();
+        dflash_text_free(words);
+        text
+    };
+    TorchError::Torch { doing, words: text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ptr::null_mut;
+
+    /// What a call said, if it refused.
+    fn said(answered: Result<()>) -> String {
+        answered.map_or_else(|error| error.to_string(), |()| "no error".to_owned())
+    }
+
+    /// libtorch throws in each of these bodies; past the checks of the modules above, which ask for the GPU first.
+    #[test]
+    fn without_a_gpu_each_exception_becomes_a_text() {
+        if crate::gpu_count() > 0 {
+            eprintln!("SKIPPED without_a_gpu_each_exception_becomes_a_text: there is a GPU");
+            return;
+        }
+        let (mut raw, mut event) = (RawStream::EMPTY, null_mut());
+        let mut counters = RawAllocator::default();
+        let (mut done, mut trace) = (false, null_mut());
+        // SAFETY: every pointer is valid for the call, and each answer goes to `answer` alone.
+        let refused = unsafe {
+            [
+                answer("a", dflash_stream_current(0, &raw mut raw)),
+                answer("b", dflash_stream_from_pool(0, true, &raw mut raw)),
+                answer("c", dflash_stream_exchange(&raw const raw, &raw mut raw)),
+                answer("d", dflash_stream_query(&raw const raw, &raw mut done)),
+                answer("e", dflash_stream_synchronize(&raw const raw)),
+                answer("f", dflash_event_new(true, &raw mut event)),
+                answer("g", dflash_allocator_counters(0, &raw mut counters)),
+            ]
+        };
+        for text in refused.map(said) {
+            let reasons = ["not linked with support for cuda", "no caching allocator for a GPU"];
+            assert!(reasons.iter().any(|reason| text.contains(reason)), "{text}");
+            assert!(!text.contains("Exception raised from"), "a backtrace is for no user: {text}");
+        }
+        assert!(event.is_null() && !done);
+        // SAFETY: as above. No test of this executable captures.
+        let idle = unsafe { [answer("h", dflash_capture_quiet()), answer("i", dflash_capture_stop(&raw mut trace))] };
+        assert!(idle.map(said).iter().all(|text| text.contains("no capture runs")));
+        assert!(trace.is_null());
+    }
+}

@@ -1,0 +1,9 @@
+//! The shim over libtorch. What needs a GPU says that it was skipped where there is none.
+
+mod absent;
+mod allocator;
+mod capture;
+mod capture_gpu;
+mod events;
+mod streams;
+mod support;
