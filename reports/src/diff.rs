@@ -23,7 +23,7 @@ mod options;
 mod side;
 #[cfg(test)]
 mod simulation;
-mod student;
+pub(crate) mod student;
 mod summaries;
 mod warmup;
 
