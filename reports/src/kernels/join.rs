@@ -8,7 +8,7 @@ use dflash_timeline::Timeline;
 use dflash_timeline::record::{Iteration, Lane, LaneId, NameId};
 use std::collections::BTreeMap;
 
-/// A stage may end this much after its last kernel and still be whole: what its second event takes.
+/// A stage may begin or end this much off its kernels and still be whole: what its events and the clocks take.
 const SLACK_NS: i64 = 1_000_000;
 
 /// A lane on the way to its row.
@@ -57,21 +57,19 @@ fn is_counted(meta: &Meta, lane: &Lane, iteration: &Iteration) -> bool {
 }
 
 impl Gathered {
-    /// A span counts whose kernels were all launched while the tracer ran, and have all ended before it stopped.
     fn add(&mut self, spans: &[Placed<'_>], meta: &Meta, device: &Device) {
-        let Some((_, last_kernel)) = device.busy.extent() else { return };
         let mut any = false;
         for Placed { span, .. } in spans {
             let Some(time) = span.device.filter(|_| span.depth == 0) else { continue };
             let launched = (span.begin_ns, span.begin_ns.saturating_add_unsigned(span.duration_ns));
             let window = (time.begin_ns, time.begin_ns.saturating_add_unsigned(time.duration_ns));
-            let (from, to) = meta.window().unwrap_or((device.busy.extent().map_or(0, |e| e.0), last_kernel));
-            if launched.1 <= from || launched.0 >= to {
-                continue;
-            }
-            if launched.0 < from || launched.1 > to || window.1 > last_kernel.saturating_add(SLACK_NS) {
-                self.cut += 1;
-                continue;
+            match holds(meta, device, launched, window) {
+                Some(true) => {}
+                Some(false) => {
+                    self.cut += 1;
+                    continue;
+                }
+                None => continue,
             }
             any = true;
             match self.stages.iter_mut().find(|(name, _)| *name == span.name) {
@@ -100,6 +98,18 @@ impl Gathered {
             cut: self.cut,
         }
     }
+}
+
+/// Whether a capture holds all kernels of a span, or a part (`false`), or none. All were launched while the tracer ran, and
+/// had ended before it stopped. Where nobody wrote down when it ran, the kernels themselves say.
+fn holds(meta: &Meta, device: &Device, launched: (i64, i64), window: (i64, i64)) -> Option<bool> {
+    let (first, last) = device.busy.extent()?;
+    let (first, last) = (first.saturating_sub(SLACK_NS), last.saturating_add(SLACK_NS));
+    let (stretch, (from, to)) = meta.window().map_or((window, (first, last)), |traced| (launched, traced));
+    if stretch.1 <= from || stretch.0 >= to {
+        return None;
+    }
+    Some(stretch.0 >= from && stretch.1 <= to && window.1 <= last)
 }
 
 fn between(within: &Union, busy: &Union) -> Busy {

@@ -37,6 +37,10 @@ pub fn markdown(report: &Report) -> String {
 }
 
 fn push_section(text: &mut String, section: &Section) {
+    if let Some(line) = section.absence() {
+        let _ = writeln!(text, "\n{}", escaped(&line));
+        return;
+    }
     let _ = writeln!(text, "\n### {}\n", escaped(&section.title));
     if !section.rows.is_empty() {
         push_head(text, &section.headings);

@@ -12,6 +12,8 @@ use std::fmt::Write as _;
 #[derive(Debug, Default)]
 pub(super) struct Section {
     pub title: String,
+    /// Columns at the front that hold names; the others hold numbers.
+    pub names: usize,
     pub headings: Vec<&'static str>,
     pub rows: Vec<Vec<String>>,
     pub notes: Vec<String>,
@@ -34,11 +36,23 @@ fn absent(title: &str, why: &str) -> Section {
 }
 
 impl Section {
+    /// The one line of a section for which nothing was recorded.
+    pub(super) fn absence(&self) -> Option<String> {
+        match self.notes.as_slice() {
+            [why] if self.headings.is_empty() => Some(format!("{}: {why}", self.title)),
+            _ => None,
+        }
+    }
+
     /// As text.
     pub(super) fn text(&self, look: Look) -> String {
+        if let Some(line) = self.absence() {
+            return format!("\n{line}\n");
+        }
         let mut text = format!("\n{}\n", look.paint(Style::Bold, &self.title));
         if !self.rows.is_empty() {
             let mut grid = Grid::default();
+            grid.texts(0..self.names);
             grid.row(self.headings.iter().copied(), Some(Style::Dim));
             for row in &self.rows {
                 grid.row(row.iter().map(String::as_str), None);

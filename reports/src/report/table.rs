@@ -102,6 +102,7 @@ fn iterations(lane: &LaneTable) -> String {
 
 fn lane_grid(lane: &LaneTable, look: Look) -> String {
     let mut grid = Grid::default();
+    grid.texts([HEADINGS.len() - 1]);
     grid.row(HEADINGS.into_iter().chain([""]), Some(Style::Dim));
     for row in &lane.rows {
         let name = format!("{}{}", "  ".repeat(usize::from(row.depth)), harmless(&row.stage));
@@ -172,11 +173,12 @@ pub(super) fn foot(report: &Report) -> Vec<String> {
         grouped(totals.misplaced)
     );
     let hinted = report.stages.lanes.iter().any(|lane| lane.rows.iter().any(|row| row.hint.is_some()));
-    let legend = hinted.then(|| LEGEND.to_owned());
-    legend.into_iter().chain(queues).chain([records]).collect()
+    let legend = LEGEND.into_iter().filter(|_| hinted).map(str::to_owned);
+    legend.chain(queues).chain([records]).collect()
 }
 
 /// What the hints mean.
-const LEGEND: &str = "hints: async = the host runs ahead; sync = it waits for the device and says so; hidden sync = both \
-                      take as long: an unsaid wait, or a device that runs dry (a kernel capture tells); launch-bound = \
-                      the device waits for launches";
+const LEGEND: [&str; 2] = [
+    "hints: async: the host runs ahead; sync: it waits for the device and says so; launch-bound: the device waits for it",
+    "hint hidden sync: both take as long: an unsaid wait, or a device that runs dry (a kernel capture tells)",
+];

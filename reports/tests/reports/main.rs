@@ -5,6 +5,8 @@ mod bad_input;
 mod diff;
 mod flamegraph;
 mod forms;
+mod instruments;
+mod kernels;
 mod runs;
 mod stages;
 mod support;

@@ -11,10 +11,18 @@ use std::collections::BTreeSet;
 /// Marks that the text forms show; JSON has all.
 const MOST_MARKS: usize = 10;
 
+/// What the intervals are.
+const LEGEND: [&str; 2] = [
+    "low, high: 95 % interval of what the instrumentation costs, as measured while it ran",
+    "pairs: the same, computed anew from bare iterations and their instrumented neighbours",
+];
+
 pub(super) fn section(report: &Report) -> Section {
     let cost = &report.profiler;
-    let mut notes: Vec<String> = cost.bare.iter().map(bare).collect();
-    if cost.measured.is_empty() && cost.bare.is_empty() {
+    let compared = !cost.measured.is_empty() || !cost.bare.is_empty();
+    let legend = LEGEND.into_iter().filter(|_| compared).map(str::to_owned);
+    let mut notes: Vec<String> = legend.chain(cost.bare.iter().map(bare)).collect();
+    if !compared {
         notes.push(format!("cost by lane {UNKNOWN} (no counter profiler.cost.*, no bare iterations)"));
     }
     notes.extend(cost.counters.iter().map(counter));
@@ -25,8 +33,8 @@ pub(super) fn section(report: &Report) -> Section {
         notes.push(format!("and {} marks more (see --format json)", cost.marks.len() - MOST_MARKS));
     }
     let headings =
-        ["lane", "low", "high", "calls x cost", "again: low", "high", "pairs", "emitted", "written", "dropped"];
-    Section { title: "the profiler itself".into(), headings: headings.to_vec(), rows: rows(report), notes }
+        ["lane", "low", "high", "calls x cost", "pairs", "pairs low", "pairs high", "emitted", "written", "dropped"];
+    Section { title: "the profiler itself".into(), names: 1, headings: headings.to_vec(), rows: rows(report), notes }
 }
 
 /// One row for each lane of which anything is known.
@@ -50,9 +58,9 @@ fn rows(report: &Report) -> Vec<Vec<String>> {
             percent(|m| m.low_percent),
             percent(|m| m.high_percent),
             percent(|m| m.calls_percent),
+            known(bare.map(|b| grouped(b.pairs))),
             again(|interval| interval.low),
             again(|interval| interval.high),
-            known(bare.map(|b| grouped(b.pairs))),
             known(lost.map(|l| grouped(l.emitted))),
             known(lost.map(|l| grouped(l.written))),
             known(lost.map(|l| grouped(l.dropped))),

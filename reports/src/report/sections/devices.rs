@@ -20,7 +20,13 @@ pub(super) fn gpus(report: &Report) -> Option<Section> {
         format!("{name}: energy {energy}, {token} by token; throttled in {throttled} of the readings")
     });
     let (rows, notes) = (rows.collect(), notes.collect());
-    Some(Section { title: "GPUs".into(), headings: vec!["device", "sensor", "mean", "min", "max"], rows, notes })
+    Some(Section {
+        title: "GPUs".into(),
+        names: 2,
+        headings: vec!["device", "sensor", "mean", "min", "max"],
+        rows,
+        notes,
+    })
 }
 
 fn sensor_row(gpu: &Gpu, sensor: &Sensor) -> Vec<String> {
@@ -39,16 +45,17 @@ pub(super) fn gaps(report: &Report) -> Option<Section> {
     if report.gaps.is_empty() {
         return on_gpu(report).then(|| absent("device gaps", "no device times"));
     }
-    let headings = ["lane", "gaps", "total ms", "input", "room", "sync", "launch-bound", "of device time", "unknown"];
+    let headings = ["lane", "gaps", "total ms", "input", "room", "sync", "launch-bound", "of its time", "unknown"];
     let rows = report.gaps.iter().map(gap_row).collect();
     let mut notes = vec![
-        "by what the host did meanwhile: wait for input (*.wait), for room (*.put), for the device (sync.*), else launch"
+        "by what the host did: it waited for input (*.wait), room (*.put), the device (sync.*), or was at work"
             .to_owned(),
+        "unknown: places where a device time is missing, so that no gap is known".to_owned(),
     ];
     if report.captures.is_empty() {
         notes.push("gaps between a lane's device spans; only a kernel capture tells more (dflash ctl kernels)".into());
     }
-    Some(Section { title: "device gaps".into(), headings: headings.to_vec(), rows, notes })
+    Some(Section { title: "device gaps".into(), names: 1, headings: headings.to_vec(), rows, notes })
 }
 
 fn gap_row(lane: &LaneGaps) -> Vec<String> {
@@ -83,6 +90,7 @@ pub(super) fn capture(capture: &Capture) -> Section {
     let headings = vec!["where", "stage", "count", "window ms", "busy ms", "idle ms", "busy"];
     Section {
         title: format!("kernel capture {}{of}", harmless(&capture.file)),
+        names: 2,
         headings,
         rows,
         notes: capture_notes(capture),

@@ -18,7 +18,7 @@ pub(super) fn section(report: &Report) -> Option<Section> {
     let mut notes = vec![format!("device allocations after iteration {STEADY_AFTER}: {late}")];
     notes.extend(devices.iter().map(levels));
     let headings = ["device", "stage", "device allocations", "device frees", "retries", "out of memory"];
-    Some(Section { title: "allocator".into(), headings: headings.to_vec(), rows, notes })
+    Some(Section { title: "allocator".into(), names: 2, headings: headings.to_vec(), rows, notes })
 }
 
 /// A run on the CPU has no caching allocator that could be missing.
