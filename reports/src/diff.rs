@@ -18,12 +18,12 @@ mod estimate;
 mod forms;
 mod iterations;
 #[cfg(test)]
-mod noise;
+pub(crate) mod noise;
 mod options;
 mod side;
 #[cfg(test)]
 mod simulation;
-pub(crate) mod student;
+mod student;
 mod summaries;
 mod warmup;
 

@@ -22,7 +22,7 @@ pub struct Gpu {
     pub rank: u32,
     /// [`SENSORS`], then those that the list does not know.
     pub sensors: Vec<Sensor>,
-    /// Share of the readings with a reason to clock down (a bit of `throttle`) other than that it idles.
+    /// Share of the readings with a reason to clock down (a bit of `throttle`) that is neither idling nor chosen.
     pub throttled_share: Option<f64>,
     /// Energy from the first reading to the last, joules.
     pub energy_j: Option<f64>,
@@ -98,9 +98,9 @@ fn tokens(timeline: &Timeline, rank: u32, (from, to): (i64, i64)) -> Option<u64>
     inside.filter_map(|i| i.tokens).reduce(|a, b| a + b)
 }
 
-/// NVML's bit of "nothing to do" is no throttling.
+/// NVML's bits of nothing to do, of clocks that somebody chose and of sync boost are no throttling.
 fn throttled(samples: &[Sample]) -> f64 {
-    const IDLE: u64 = 1;
-    let throttled = samples.iter().filter(|sample| sample.value.max(0.0) as u64 & !IDLE != 0).count();
+    const CALM: u64 = 0x1 | 0x2 | 0x10 | 0x100;
+    let throttled = samples.iter().filter(|sample| sample.value.max(0.0) as u64 & !CALM != 0).count();
     throttled as f64 / samples.len().max(1) as f64
 }

@@ -53,11 +53,12 @@ pub fn queues(timeline: &Timeline, window: &Window) -> Vec<QueueRow> {
     rows.collect()
 }
 
-/// The counters that the profiler keeps about its own work (`profiler.*`), without the cost that it measures
-/// (`profiler.cost.*`), which does not grow.
+/// The counters that the profiler keeps about its own work (`profiler.*`), without those that do not only grow: the cost
+/// that it measures (`profiler.cost.*`), and how well it samples (`profiler.sampling.*`).
 #[must_use]
 pub fn profiler_counters(timeline: &Timeline, window: &Window) -> Vec<CounterRow> {
-    let grows = |name: &str| name.starts_with("profiler.") && !name.starts_with("profiler.cost.");
+    let other = ["profiler.cost.", "profiler.sampling."];
+    let grows = |name: &str| name.starts_with("profiler.") && !other.iter().any(|prefix| name.starts_with(prefix));
     let rows = series(timeline, window, |counter| grows(&counter.name).then_some(()));
     let rows = rows.into_iter().map(|(counter, (), samples)| CounterRow {
         counter: counter.name.clone(),

@@ -7,6 +7,7 @@ mod figures;
 mod markdown;
 mod paired;
 mod sections;
+mod signed_rank;
 mod table;
 
 pub use self::cost::{BareLane, Cost, MarkRow, MeasuredLane};

@@ -12,11 +12,11 @@ pub struct CpuSamples {
     pub stacks: u64,
     /// Of those, on threads that no lane claims.
     pub without_lane: u64,
-    /// Samples taken, as the sampler counts them (`cpu.samples`, latest).
+    /// Samples taken, as the sampler counts them (counter `cpu.samples` or `profiler.sampling.samples`, latest).
     pub taken: Option<f64>,
-    /// Samples lost (`cpu.lost`, latest).
+    /// Samples lost (`….lost`, latest).
     pub lost: Option<f64>,
-    /// Rate that was achieved, samples a second and thread (`cpu.rate`, latest).
+    /// Rate that was achieved, samples a second (`….rate`, latest).
     pub rate_hz: Option<f64>,
 }
 
@@ -29,7 +29,7 @@ impl CpuSamples {
             without_lane: timeline.stacks.iter().filter(|stack| stack.lane.is_none()).count() as u64,
             ..Self::default()
         };
-        for (_, what, samples) in series(timeline, window, |counter| counter.name.strip_prefix("cpu.")) {
+        for (_, what, samples) in series(timeline, window, |counter| what(&counter.name)) {
             let latest = samples.last().map(|sample| sample.value);
             match what {
                 "samples" => found.taken = latest,
@@ -40,4 +40,9 @@ impl CpuSamples {
         }
         (found != Self::default()).then_some(found)
     }
+}
+
+/// What a counter of the sampler says.
+fn what(name: &str) -> Option<&str> {
+    name.strip_prefix("cpu.").or_else(|| name.strip_prefix("profiler.sampling."))
 }

@@ -1,7 +1,7 @@
 //! Student's t distribution: its cumulative distribution and quantiles.
 
 /// P(T ≤ t) for `df` degrees of freedom.
-pub(crate) fn cdf(t: f64, df: f64) -> f64 {
+pub(super) fn cdf(t: f64, df: f64) -> f64 {
     if t.is_infinite() {
         return if t > 0.0 { 1.0 } else { 0.0 };
     }
@@ -10,12 +10,12 @@ pub(crate) fn cdf(t: f64, df: f64) -> f64 {
 }
 
 /// P(T > t), precise in the far tail.
-pub(crate) fn upper_tail(t: f64, df: f64) -> f64 {
+pub(super) fn upper_tail(t: f64, df: f64) -> f64 {
     cdf(-t, df)
 }
 
 /// The t that is exceeded with probability `tail` (below one half), by bisection.
-pub(crate) fn upper_quantile(tail: f64, df: f64) -> f64 {
+pub(super) fn upper_quantile(tail: f64, df: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     while upper_tail(high, df) > tail && high < 1e12 {
         high *= 2.0;

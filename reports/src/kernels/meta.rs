@@ -1,5 +1,6 @@
 //! `kernels-*.meta.json`: which iterations a capture holds, and where it stands on the host's clocks. Every field may be
-//! missing.
+//! missing, and some
+//! have two names.
 
 use dflash_timeline::Timeline;
 use dflash_timeline::record::Anchor;
@@ -12,12 +13,19 @@ use std::path::Path;
 pub(super) struct Meta {
     pub lane: Option<String>,
     pub rank: u32,
+    #[serde(alias = "first")]
     pub first_iteration: Option<u64>,
+    #[serde(alias = "last")]
     pub last_iteration: Option<u64>,
+    #[serde(alias = "begin_ns")]
     pub begin_monotonic_ns: Option<i64>,
+    #[serde(alias = "end_ns")]
     pub end_monotonic_ns: Option<i64>,
+    #[serde(alias = "begin_unix_ns")]
     pub begin_realtime_ns: Option<i64>,
+    #[serde(alias = "end_unix_ns")]
     pub end_realtime_ns: Option<i64>,
+    #[serde(alias = "lacks")]
     pub blind: Vec<String>,
 }
 
@@ -90,6 +98,16 @@ mod tests {
             [900, 1000, 1500, 2000, 2100]
         );
         assert_eq!(meta.window(), Some((1000, 2000)));
+    }
+
+    #[test]
+    fn names_of_either_kind_are_taken() {
+        let text = r#"{"schema": 1, "trace": "kernels-7-2.json", "rank": 1, "attempt": 1, "lane": "drafter:1", "first": 7,
+                       "last": null, "asked": 2, "begin_ns": 1000, "end_ns": 2000, "begin_unix_ns": 5, "end_unix_ns": 6,
+                       "lacks": ["operators of target:0"]}"#;
+        let meta: Meta = serde_json::from_str(text).unwrap();
+        assert_eq!((meta.rank, meta.first_iteration, meta.last_iteration), (1, Some(7), None));
+        assert_eq!((meta.window(), meta.begin_realtime_ns, meta.blind.len()), (Some((1000, 2000)), Some(5), 1));
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub struct BareLane {
     pub bare_p50_ns: u64,
     /// Median duration of an instrumented one.
     pub train_p50_ns: u64,
-    /// Bare iterations with an instrumented one beside them.
+    /// Bare iterations with an instrumented one beside them, since the level last changed.
     pub pairs: u64,
     /// The cost from those; unknown below [`FEWEST_PAIRS`](super::FEWEST_PAIRS).
     pub cost: Option<Interval>,
@@ -77,7 +77,10 @@ impl Cost {
         let counters = profiler_counters(timeline, window);
         let cpu = counters.iter().filter(|row| row.unit == "ns").filter_map(|row| row.per_s);
         let cpu_share = cpu.reduce(|a, b| a + b).map(|ns_per_s| ns_per_s / 1e9);
-        let bare = stages.lanes.iter().filter_map(|lane| bare(timeline, window, lane)).collect();
+        // Whatever speaks of the level may have changed it.
+        let level_from = timeline.marks.iter().filter(|mark| says(mark, &["level"])).map(|mark| mark.time_ns).max();
+        let bare = stages.lanes.iter().filter_map(|lane| bare(timeline, window, lane, level_from.unwrap_or(i64::MIN)));
+        let bare = bare.collect();
         Self { counters, cpu_share, measured: measured(timeline, window), bare, marks: marks(timeline, window) }
     }
 }
@@ -99,11 +102,11 @@ fn measured(timeline: &Timeline, window: &Window) -> Vec<MeasuredLane> {
     lanes.into_values().collect()
 }
 
-fn bare(timeline: &Timeline, window: &Window, table: &LaneTable) -> Option<BareLane> {
+fn bare(timeline: &Timeline, window: &Window, table: &LaneTable, from_ns: i64) -> Option<BareLane> {
     let bare = table.set_apart.iter().find(|set| set.kind == Kind::Bare && table.iterations > 0)?;
     let is_its = |lane: &dflash_timeline::record::Lane| lane.name == table.lane && lane.rank == table.rank;
     let lanes = (0..).map(LaneId).zip(&timeline.lanes).filter(|(_, lane)| is_its(lane));
-    let logs: Vec<f64> = lanes.flat_map(|(id, _)| paired::log_ratios(timeline, window, id)).collect();
+    let logs: Vec<f64> = lanes.flat_map(|(id, _)| paired::log_ratios(timeline, window, id, from_ns)).collect();
     Some(BareLane {
         lane: table.lane.clone(),
         rank: table.rank,
@@ -121,14 +124,16 @@ fn marks(timeline: &Timeline, window: &Window) -> Vec<MarkRow> {
     let inside = |mark: &&Mark| {
         window.from_ns.is_none_or(|from| mark.time_ns >= from) && window.to_ns.is_none_or(|to| mark.time_ns < to)
     };
-    let about = |mark: &&Mark| {
-        let words = mark.text.split(|c: char| !c.is_alphanumeric() && c != '_');
-        words.into_iter().any(|word| ["level", "budget", "max_overhead"].contains(&word))
-    };
+    let about = |mark: &&Mark| says(mark, &["level", "budget", "max_overhead"]);
     let rows = timeline.marks.iter().filter(inside).filter(about).map(|mark| MarkRow {
         after_ns: begin.map(|begin| mark.time_ns - begin),
         severity: mark.severity,
         text: mark.text.clone(),
     });
     rows.collect()
+}
+
+/// Whether one of these words stands in a mark.
+fn says(mark: &Mark, wanted: &[&str]) -> bool {
+    mark.text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| wanted.contains(&word))
 }

@@ -80,7 +80,7 @@ fn profiler(writer: &mut Writer, report: &Report) -> Result<()> {
         writer.count(of, "train_p50_ns", lane.train_p50_ns)?;
         writer.count(of, "pairs", lane.pairs)?;
         writer.row(of, "pairs_low_percent", lane.cost.map(|cost| cost.low * 100.0))?;
-        writer.row(of, "pairs_mean_percent", lane.cost.map(|cost| cost.mean * 100.0))?;
+        writer.row(of, "pairs_middle_percent", lane.cost.map(|cost| cost.middle * 100.0))?;
         writer.row(of, "pairs_high_percent", lane.cost.map(|cost| cost.high * 100.0))?;
     }
     for row in &report.profiler.counters {

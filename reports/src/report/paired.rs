@@ -1,21 +1,21 @@
 //! What the instrumentation costs, from bare iterations and the instrumented ones beside them.
 //!
-//! For each bare iteration `b` of a lane with its neighbours `t` of kind `train` (the passes right before and right
-//! after it; one of them is enough): d = mean(ln t) - ln b, by the iterations' host durations. The neighbours are so near
-//! that both see the same machine. The cost is exp(mean d) - 1, and its 95 % interval
-//! exp(mean d ± t(0.975, n - 1) · s / √n) - 1, where s is the standard deviation of the n differences. The profiler
-//! computes the same while the run goes on; this one is made anew from the records alone.
+//! A pair is a bare iteration and one of kind `train` right before or right after it, on one lane; each iteration stands
+//! in one pair at most, as drawn from the front. d = ln(instrumented ÷ bare), by the iterations' host durations: the two
+//! are so near that both see the same machine. The cost is exp(m) - 1, where m is the middle of the d's, and its 95 %
+//! interval that of Wilcoxon's signed-rank test. The profiler computes the same of its last pairs while the run goes on;
+//! this one is made anew from the records alone. Pairs from before the level last changed say nothing about now.
 
-use crate::diff::student;
+use super::signed_rank;
 use crate::walk::Window;
 use dflash_timeline::Timeline;
 use dflash_timeline::record::{Iteration, Kind, LaneId};
 use serde::Serialize;
 
-/// Fewest pairs that give an interval.
-pub const FEWEST_PAIRS: usize = 10;
-/// What the interval leaves out on each side.
-const TAIL: f64 = 0.025;
+/// Fewest pairs that give an interval of 95 %.
+pub const FEWEST_PAIRS: usize = 6;
+/// Most pairs that are looked at, the latest ones: the work grows with their square.
+const MOST_PAIRS: usize = 1000;
 
 /// A cost with its 95 % interval, as a share of the time without instrumentation: 0.01 is 1 %.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -23,61 +23,38 @@ pub struct Interval {
     /// Lower end.
     pub low: f64,
     /// The estimate.
-    pub mean: f64,
+    pub middle: f64,
     /// Upper end.
     pub high: f64,
 }
 
-/// Logarithms of the ratio of instrumented to bare duration, one for each bare iteration that has a neighbour.
-pub(super) fn log_ratios(timeline: &Timeline, window: &Window, lane: LaneId) -> Vec<f64> {
-    let of_lane: Vec<&Iteration> =
-        timeline.iterations.iter().filter(|i| i.lane == lane && window.has(timeline, i)).collect();
-    let beside = |at: Option<usize>, number: Option<u64>| {
-        let neighbour = of_lane.get(at?)?;
-        (neighbour.kind == Kind::Train && Some(neighbour.number) == number).then(|| log(neighbour))?
-    };
-    let ratio = |(at, bare): (usize, &&Iteration)| {
-        let before = beside(at.checked_sub(1), bare.number.checked_sub(1));
-        let after = beside(at.checked_add(1), bare.number.checked_add(1));
-        let beside = match (before, after) {
-            (Some(before), Some(after)) => f64::midpoint(before, after),
-            (one, other) => one.or(other)?,
-        };
-        Some(beside - log(bare)?)
-    };
-    of_lane.iter().enumerate().filter(|(_, i)| i.kind == Kind::Bare).filter_map(ratio).collect()
+/// Logarithms of instrumented ÷ bare duration, one a pair, of iterations that begin at `from_ns` or later.
+pub(super) fn log_ratios(timeline: &Timeline, window: &Window, lane: LaneId, from_ns: i64) -> Vec<f64> {
+    let of_lane = |i: &&Iteration| i.lane == lane && i.begin_ns >= from_ns && window.has(timeline, i);
+    let mut ratios = Vec::new();
+    let mut before: Option<&Iteration> = None;
+    for iteration in timeline.iterations.iter().filter(of_lane) {
+        let ratio = before.and_then(|before| log_ratio(before, iteration));
+        before = ratio.is_none().then_some(iteration);
+        ratios.extend(ratio);
+    }
+    ratios.split_off(ratios.len().saturating_sub(MOST_PAIRS))
 }
 
-fn log(iteration: &Iteration) -> Option<f64> {
-    (iteration.duration_ns > 0).then(|| (iteration.duration_ns as f64).ln())
+/// `None` if the two are no pair.
+fn log_ratio(first: &Iteration, second: &Iteration) -> Option<f64> {
+    let (with, without) = match (first.kind, second.kind) {
+        (Kind::Train, Kind::Bare) => (first, second),
+        (Kind::Bare, Kind::Train) => (second, first),
+        _ => return None,
+    };
+    let comparable =
+        first.number.checked_add(1) == Some(second.number) && first.duration_ns.min(second.duration_ns) > 0;
+    comparable.then(|| (with.duration_ns as f64 / without.duration_ns as f64).ln())
 }
 
 /// The cost and its interval; `None` below [`FEWEST_PAIRS`].
 pub(super) fn interval(logs: &[f64]) -> Option<Interval> {
-    if logs.len() < FEWEST_PAIRS {
-        return None;
-    }
-    let n = logs.len() as f64;
-    let mean = logs.iter().sum::<f64>() / n;
-    let variance = logs.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    let reach = student::upper_quantile(TAIL, n - 1.0) * (variance / n).sqrt();
-    Some(Interval { low: (mean - reach).exp_m1(), mean: mean.exp_m1(), high: (mean + reach).exp_m1() })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::interval;
-
-    #[test]
-    fn by_hand() {
-        // Mean 0.01, standard deviation 0.01 · √(10/9); t(0.975, 9) = 2.2622.
-        let logs: Vec<f64> = (0..10).map(|i| if i % 2 == 0 { 0.0 } else { 0.02 }).collect();
-        let found = interval(&logs).unwrap();
-        let reach = 2.262_16 * 0.01 * (10.0_f64 / 9.0).sqrt() / 10.0_f64.sqrt();
-        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-6, "{a} is not {b}");
-        close(found.mean, 0.01_f64.exp() - 1.0);
-        close(found.low, (0.01 - reach).exp() - 1.0);
-        close(found.high, (0.01 + reach).exp() - 1.0);
-        assert_eq!(interval(&logs[1..]), None);
-    }
+    let (low, middle, high) = signed_rank::interval(logs)?;
+    Some(Interval { low: low.exp_m1(), middle: middle.exp_m1(), high: high.exp_m1() })
 }

@@ -73,7 +73,7 @@ fn bare(lane: &BareLane) -> String {
     let (with, without) = (milliseconds(lane.train_p50_ns as f64), milliseconds(lane.bare_p50_ns as f64));
     let name = named(&lane.lane, lane.rank);
     let cost = match &lane.cost {
-        Some(cost) => format!("{} by {} pairs", fine_percent(cost.mean), grouped(lane.pairs)),
+        Some(cost) => format!("{} by {} pairs", fine_percent(cost.middle), grouped(lane.pairs)),
         None => format!("cost {UNKNOWN}: {} of {FEWEST_PAIRS} pairs", lane.pairs),
     };
     format!("{name} takes {with} ms with and {without} ms without spans ({} bare; {cost})", grouped(lane.iterations))
