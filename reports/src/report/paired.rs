@@ -15,7 +15,7 @@ use serde::Serialize;
 /// Fewest pairs that give an interval of 95 %.
 pub const FEWEST_PAIRS: usize = 6;
 /// Most pairs that are looked at, the latest ones: the work grows with their square.
-const MOST_PAIRS: usize = 1000;
+const MOST_PAIRS: usize = 200;
 
 /// A cost with its 95 % interval, as a share of the time without instrumentation: 0.01 is 1 %.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

@@ -200,6 +200,10 @@ fn sensors_and_energy_by_token() {
     let text = table(&Report::of(&b.timeline, &all()).unwrap(), Look::default());
     assert!(text.contains("0: energy 4 J, 4.00 mJ by token; throttled in 50.0 % of the readings"), "{text}");
     assert!(text.contains("  0       temperature          N/A          N/A          N/A\n"), "{text}");
+    assert!(!text.contains("together:"), "{text}");
+    let b = b.readings("gpu.1.energy", "J", &[(11_000_000, 5.0), (110_500_000, 7.0)]);
+    let text = table(&Report::of(&b.timeline, &all()).unwrap(), Look::default());
+    assert!(text.contains("  together: energy 6 J, 6.00 mJ by token\n"), "{text}");
 }
 
 #[test]

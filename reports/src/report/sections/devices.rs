@@ -19,6 +19,7 @@ pub(super) fn gpus(report: &Report) -> Option<Section> {
         let name = named(&gpu.device, gpu.rank);
         format!("{name}: energy {energy}, {token} by token; throttled in {throttled} of the readings")
     });
+    let notes = notes.chain(together(&report.gpus));
     let (rows, notes) = (rows.collect(), notes.collect());
     Some(Section {
         title: "GPUs".into(),
@@ -27,6 +28,15 @@ pub(super) fn gpus(report: &Report) -> Option<Section> {
         rows,
         notes,
     })
+}
+
+/// The energy of all GPUs, where several serve the same drafters and it is known of each.
+fn together(gpus: &[Gpu]) -> Option<String> {
+    let one_rank = gpus.len() > 1 && gpus.iter().all(|gpu| gpu.rank == gpus[0].rank);
+    let sum = |value: fn(&Gpu) -> Option<f64>| gpus.iter().map(value).sum::<Option<f64>>();
+    let (energy, token) = (sum(|gpu| gpu.energy_j)?, sum(|gpu| gpu.energy_per_token_j)?);
+    let energy = grouped(energy.max(0.0).round() as u64);
+    one_rank.then(|| format!("together: energy {energy} J, {:.2} mJ by token", token * 1e3))
 }
 
 fn sensor_row(gpu: &Gpu, sensor: &Sensor) -> Vec<String> {
