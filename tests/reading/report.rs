@@ -82,6 +82,21 @@ fn a_flame_graph_is_written_once() {
 }
 
 #[test]
+fn a_kernel_capture_in_the_run_is_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = recorded_run(dir.path(), "demo", 1.0);
+    assert!(!dflash(dir.path(), &["report"]).stdout.contains("kernel capture"));
+    let kernel = r#"{"cat": "kernel", "ts": 5.0, "dur": 2.5, "args": {"device": 0, "stream": 7}}"#;
+    std::fs::write(run.path().join("kernels-0-1.json"), format!("{{\"traceEvents\": [{kernel}]}}")).unwrap();
+    let said = dflash(dir.path(), &["report"]);
+    assert_eq!(said.code, Some(0));
+    assert!(said.stdout.contains("kernel capture kernels-0-1.json\n"), "{}", said.stdout);
+    assert!(said.stdout.contains("1 kernels, copies and fills; 0 discarded"), "{}", said.stdout);
+    std::fs::write(run.path().join("kernels-0-1.json"), "no trace").unwrap();
+    assert!(dflash(dir.path(), &["report"]).stdout.contains("warning: kernels-0-1.json: torn"));
+}
+
+#[test]
 fn without_cpu_samples_it_says_how_to_take_them() {
     let dir = tempfile::tempdir().unwrap();
     recorded_run(dir.path(), "demo", 1.0);

@@ -10,6 +10,7 @@ use dflash_reports::stages::{Hint, Window, stage_table};
 use dflash_reports::text::Look;
 use dflash_reports::timeline::Timeline;
 use dflash_reports::timeline::record::{Kind, LaneId, LaneTotals, Mark, NameId, Severity, StackSample};
+use proptest::prelude::*;
 
 fn all() -> Window {
     Window::default()
@@ -239,6 +240,51 @@ fn no_gap_is_guessed_where_a_device_time_is_missing() {
     let b = b.iteration(Kind::Train, 0, pass).iteration(Kind::Bare, 9 * MS, |_| ()).iteration(Kind::Train, 0, pass);
     assert_eq!(gaps(&b.timeline, &all())[0].gaps, 0, "a bare iteration hides what its device did");
     assert!(gaps(&Builder::new().lane("drafter:0").timeline, &all()).is_empty());
+}
+
+proptest! {
+    /// A stream runs what it is given in order, as soon as it can; each nanosecond is asked what it was.
+    #[test]
+    fn gaps_agree_with_brute_force(passes in prop::collection::vec(prop::collection::vec((0_usize..5, 0_u64..12, 0_u64..12), 0..6), 1..5)) {
+        const NAMES: [&str; 5] = ["a.wait", "a.put", "sync.x", "a.forward", "a.step"];
+        let mut free = i64::MIN;
+        let mut b = Builder::new().lane_on("a", "cuda:0");
+        for pass in &passes {
+            b = b.iteration(Kind::Train, 1, |b| for (name, host, device) in pass {
+                if *name < 3 {
+                    b.span(NAMES[*name], *host);
+                    continue;
+                }
+                b.device_span(NAMES[*name], *host, *device);
+                let time = b.timeline.spans.last_mut().unwrap().device.as_mut().unwrap();
+                time.begin_ns = time.begin_ns.max(free);
+                free = time.begin_ns + *device as i64;
+            });
+        }
+        let spans = || b.timeline.spans.iter();
+        let devices: Vec<(i64, i64)> =
+            spans().filter_map(|s| s.device).map(|d| (d.begin_ns, d.begin_ns + d.duration_ns as i64)).collect();
+        let Some(lane) = gaps(&b.timeline, &all()).pop() else {
+            prop_assert!(devices.is_empty());
+            return Ok(());
+        };
+        let mut expected = [0_u64; 4];
+        for at in devices[0].0..devices[devices.len() - 1].1 {
+            if !devices.iter().any(|(begin, end)| (*begin..*end).contains(&at)) {
+                let host = spans().find(|s| (s.begin_ns..s.begin_ns + s.duration_ns as i64).contains(&at));
+                let name = host.map_or("", |s| b.timeline.name(s.name));
+                expected[NAMES.iter().position(|n| *n == name).unwrap_or(3).min(3)] += 1;
+            }
+        }
+        prop_assert_eq!([lane.input_ns, lane.room_ns, lane.sync_ns, lane.launch_ns], expected);
+        prop_assert_eq!(lane.total_ns, expected.iter().sum::<u64>());
+    }
+}
+
+#[test]
+fn without_a_capture_nothing_is_called_idle() {
+    let text = table(&Report::of(&on_gpu().timeline, &all()).unwrap(), Look::default());
+    assert!(text.contains("device gaps") && !text.contains("idle"), "{text}");
 }
 
 fn sampled() -> Timeline {
