@@ -209,3 +209,22 @@ pub fn times(seed: u64, n: usize, mean: f64, variation: f64, rho: f64) -> Vec<f6
     };
     (0..n).map(|_| step()).collect()
 }
+
+/// 30 iterations of 10 ms on a GPU: forward runs ahead of the device, clip waits for it.
+pub fn on_gpu() -> Builder {
+    let mut b = Builder::new().lane_on("drafter:0", "cuda:0");
+    for i in 0..30 {
+        b = b.iteration(Kind::Train, 0, |b| {
+            b.span("drafter.wait", MS).launched("drafter.forward", 2 * MS, 0, 5 * MS);
+            b.nested("drafter.clip", MS, |b| {
+                b.span("sync.norm", 3 * MS);
+            });
+            if i % 10 == 0 {
+                b.launched("drafter.step", 3 * MS, 0, MS)
+            } else {
+                b.span("drafter.step", 3 * MS)
+            };
+        });
+    }
+    b
+}
