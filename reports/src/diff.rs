@@ -18,7 +18,7 @@ mod estimate;
 mod forms;
 mod iterations;
 #[cfg(test)]
-mod noise;
+pub(crate) mod noise;
 mod options;
 mod side;
 #[cfg(test)]

@@ -36,6 +36,14 @@ pub enum Error {
         /// ` on lane x`, or nothing.
         which: String,
     },
+    /// No stack was sampled.
+    #[error(
+        "no CPU sample was recorded{which}; sampling is off unless it is asked for: start it with `dflash ctl cpu`"
+    )]
+    NothingSampled {
+        /// ` on lane x`, or nothing.
+        which: String,
+    },
     /// A lane that does not exist was asked for.
     #[error("there is no lane `{lane}`; the run has {known}")]
     NoSuchLane {

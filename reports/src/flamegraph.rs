@@ -1,8 +1,12 @@
-//! Wall-time flame graphs: every nanosecond of every iteration in one frame, waiting and residue included.
+//! Flame graphs of wall time: every nanosecond of every iteration in one frame, waiting and residue included; and of CPU
+//! time, from sampled stacks.
 //!
 //! Below the root stands one frame per lane (`rank1/target:0` from rank 1 on), below it the stages and what is nested
 //! in them. Iterations of other kinds than `train` stand under a frame of their own, `[eval]` and the like. Widths are
-//! host time; the counts of all stacks together are the sum of all iterations.
+//! host time; the counts of all stacks together are the sum of all iterations. Of CPU time, the functions stand below the
+//! spans that were open, and widths are numbers of samples.
+
+mod cpu;
 
 use crate::error::{Error, Result};
 use crate::forest::{Forest, Place};
@@ -13,11 +17,37 @@ use dflash_timeline::record::{Iteration, Kind, LaneId};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+/// Nanoseconds or samples by folded stack.
+type Stacks = BTreeMap<String, u64>;
+
+/// What the widths are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Time {
+    /// Wall time by lane and span.
+    #[default]
+    Wall,
+    /// Samples of the stack; a thread that waits is not sampled.
+    Cpu,
+}
+
+impl Time {
+    /// `wall` or `CPU`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Wall => "wall",
+            Self::Cpu => "CPU",
+        }
+    }
+}
+
 /// What the graph shows, and its words.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Which part of the timeline; all by default.
     pub window: Window,
+    /// Wall time by default.
+    pub time: Time,
     /// Heading. Default: `wall time by lane`.
     pub title: String,
     /// Line below it. Default: none.
@@ -29,16 +59,23 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let title = "wall time by lane".to_owned();
-        Self { window: Window::default(), title, subtitle: None, no_javascript: false }
+        Self { window: Window::default(), time: Time::Wall, title, subtitle: None, no_javascript: false }
     }
 }
 
-/// Nanoseconds by folded stack, `lane;stage;child`, sorted by stack.
+/// Nanoseconds by folded stack, `lane;stage;child`, or samples by `lane;spans;functions`; sorted by stack.
 ///
 /// # Errors
-/// [`Error::NothingRecorded`] if there is no iteration in the window, [`Error::NoSuchLane`] if it asks for a lane that
-/// there is not.
-pub fn folded(timeline: &Timeline, window: &Window) -> Result<BTreeMap<String, u64>> {
+/// [`Error::NothingRecorded`] if there is no iteration in the window, [`Error::NothingSampled`] if there is no sample,
+/// [`Error::NoSuchLane`] if it asks for a lane that there is not.
+pub fn folded(timeline: &Timeline, window: &Window, time: Time) -> Result<BTreeMap<String, u64>> {
+    match time {
+        Time::Wall => wall(timeline, window),
+        Time::Cpu => cpu::folded(timeline, window),
+    }
+}
+
+fn wall(timeline: &Timeline, window: &Window) -> Result<Stacks> {
     window.check_lanes(timeline)?;
     let mut trees: BTreeMap<(LaneId, Kind), Tree> = BTreeMap::new();
     walk::for_each_pass(timeline, window, |iteration, spans| {
@@ -56,12 +93,12 @@ pub fn folded(timeline: &Timeline, window: &Window) -> Result<BTreeMap<String, u
     Ok(stacks)
 }
 
-/// The folded stacks as lines `stack count`, nanoseconds, for other tools.
+/// The folded stacks as lines `stack count`, nanoseconds or samples, for other tools.
 ///
 /// # Errors
 /// As [`folded`].
-pub fn folded_text(timeline: &Timeline, window: &Window) -> Result<String> {
-    Ok(lines(&folded(timeline, window)?).fold(String::new(), |text, line| text + &line + "\n"))
+pub fn folded_text(timeline: &Timeline, window: &Window, time: Time) -> Result<String> {
+    Ok(lines(&folded(timeline, window, time)?).fold(String::new(), |text, line| text + &line + "\n"))
 }
 
 /// The flame graph as an SVG file that needs no network.
@@ -69,7 +106,7 @@ pub fn folded_text(timeline: &Timeline, window: &Window) -> Result<String> {
 /// # Errors
 /// As [`folded`], or if inferno cannot draw.
 pub fn svg(timeline: &Timeline, options: &Options) -> Result<Vec<u8>> {
-    let stacks = folded(timeline, &options.window)?;
+    let stacks = folded(timeline, &options.window, options.time)?;
     let lines: Vec<String> = lines(&stacks).collect();
     let mut drawing = inferno::flamegraph::Options::default();
     drawing.title.clone_from(&options.title);
@@ -77,10 +114,12 @@ pub fn svg(timeline: &Timeline, options: &Options) -> Result<Vec<u8>> {
     drawing.no_javascript = options.no_javascript;
     // Colours follow from names, so that two graphs of the same code look alike.
     drawing.deterministic = true;
-    // Counts are whole nanoseconds; people read microseconds.
-    drawing.factor = 1e-3;
-    "µs".clone_into(&mut drawing.count_name);
-    "Span:".clone_into(&mut drawing.name_type);
+    if options.time == Time::Wall {
+        // Counts are whole nanoseconds; people read microseconds.
+        drawing.factor = 1e-3;
+        "µs".clone_into(&mut drawing.count_name);
+        "Span:".clone_into(&mut drawing.name_type);
+    }
     let mut svg = Vec::new();
     inferno::flamegraph::from_lines(&mut drawing, lines.iter().map(String::as_str), &mut svg)?;
     Ok(svg)
@@ -129,9 +168,13 @@ impl Tree {
     }
 }
 
-fn root_of(timeline: &Timeline, lane: LaneId, kind: Kind) -> String {
+fn lane_root(timeline: &Timeline, lane: LaneId) -> String {
     let (name, rank) = timeline.lane(lane).map_or(("", 0), |lane| (lane.name.as_str(), lane.rank));
-    let mut root = if rank > 0 { format!("rank{rank}/{}", frame(name, None)) } else { frame(name, None) };
+    if rank > 0 { format!("rank{rank}/{}", frame(name, None)) } else { frame(name, None) }
+}
+
+fn root_of(timeline: &Timeline, lane: LaneId, kind: Kind) -> String {
+    let mut root = lane_root(timeline, lane);
     if kind != Kind::Train {
         let _ = write!(root, ";[{}]", kind.as_str());
     }

@@ -1,13 +1,20 @@
 #![doc = include_str!("../README.md")]
 
+pub mod allocator;
+pub mod counters;
 pub mod diff;
 pub mod dump;
 mod error;
 pub mod flamegraph;
 mod forest;
+pub mod gaps;
+pub mod gpu;
+mod intervals;
+pub mod kernels;
 pub mod queues;
 pub mod report;
 pub mod runs;
+pub mod samples;
 pub mod stages;
 pub mod stats;
 pub mod text;

@@ -1,8 +1,9 @@
 //! Counters in summary: how full the queues were, and what the profiler itself cost.
 
+use crate::counters::{growth, seconds, series};
 use crate::walk::Window;
 use dflash_timeline::Timeline;
-use dflash_timeline::record::{CounterId, Sample};
+use dflash_timeline::record::Sample;
 use serde::Serialize;
 
 /// One queue's depth over the window.
@@ -40,9 +41,9 @@ pub struct CounterRow {
 /// Depths of all queues, in the order of their counters. Readings that are no finite number are left out.
 #[must_use]
 pub fn queues(timeline: &Timeline, window: &Window) -> Vec<QueueRow> {
-    let rows = series(timeline, window, |name| queue_of(name).is_some());
-    let rows = rows.into_iter().map(|(counter, samples)| QueueRow {
-        queue: queue_of(&counter.name).unwrap_or_default().to_owned(),
+    let rows = series(timeline, window, |counter| queue_of(&counter.name));
+    let rows = rows.into_iter().map(|(counter, queue, samples)| QueueRow {
+        queue: queue.to_owned(),
         rank: counter.rank,
         samples: samples.len() as u64,
         mean: weighted_mean(&samples),
@@ -52,11 +53,14 @@ pub fn queues(timeline: &Timeline, window: &Window) -> Vec<QueueRow> {
     rows.collect()
 }
 
-/// The counters that the profiler keeps about itself (`profiler.*`).
+/// The counters that the profiler keeps about its own work (`profiler.*`), without those that do not only grow: the cost
+/// that it measures (`profiler.cost.*`), and how well it samples (`profiler.sampling.*`).
 #[must_use]
 pub fn profiler_counters(timeline: &Timeline, window: &Window) -> Vec<CounterRow> {
-    let rows = series(timeline, window, |name| name.starts_with("profiler."));
-    let rows = rows.into_iter().map(|(counter, samples)| CounterRow {
+    let other = ["profiler.cost.", "profiler.sampling."];
+    let grows = |name: &str| name.starts_with("profiler.") && !other.iter().any(|prefix| name.starts_with(prefix));
+    let rows = series(timeline, window, |counter| grows(&counter.name).then_some(()));
+    let rows = rows.into_iter().map(|(counter, (), samples)| CounterRow {
         counter: counter.name.clone(),
         unit: counter.unit.clone(),
         rank: counter.rank,
@@ -66,40 +70,8 @@ pub fn profiler_counters(timeline: &Timeline, window: &Window) -> Vec<CounterRow
     rows.collect()
 }
 
-fn growth(samples: &[Sample]) -> f64 {
-    let step =
-        |pair: &[Sample]| if pair[1].value < pair[0].value { pair[1].value } else { pair[1].value - pair[0].value };
-    samples.windows(2).map(step).sum()
-}
-
-fn seconds(samples: &[Sample]) -> Option<f64> {
-    let ns = samples.last()?.time_ns - samples.first()?.time_ns;
-    (ns > 0).then_some(ns as f64 / 1e9)
-}
-
 fn queue_of(name: &str) -> Option<&str> {
     name.strip_prefix("queue.")?.strip_suffix(".depth")
-}
-
-type Series<'a> = (&'a dflash_timeline::record::Counter, Vec<Sample>);
-
-/// The wanted counters with their readings; those without a reading are left out.
-fn series<'a>(timeline: &'a Timeline, window: &Window, wanted: impl Fn(&str) -> bool) -> Vec<Series<'a>> {
-    let mut all: Vec<Series<'a>> = timeline.counters.iter().map(|counter| (counter, Vec::new())).collect();
-    for sample in &timeline.samples {
-        let inside = window.from_ns.is_none_or(|from| sample.time_ns >= from)
-            && window.to_ns.is_none_or(|to| sample.time_ns < to);
-        let CounterId(id) = sample.counter;
-        if let Some((counter, samples)) = all.get_mut(id as usize)
-            && inside
-            && sample.value.is_finite()
-            && wanted(&counter.name)
-        {
-            samples.push(*sample);
-        }
-    }
-    all.retain(|(_, samples)| !samples.is_empty());
-    all
 }
 
 /// A depth holds until the next reading. Readings of one moment only are averaged plainly.

@@ -1,19 +1,32 @@
 //! Everything that `dflash report` says about a run, gathered once; the forms below print it.
 
+mod cost;
 mod csv;
 mod facts;
+mod figures;
 mod markdown;
+mod paired;
+mod sections;
+mod signed_rank;
 mod table;
 
+pub use self::cost::{BareLane, Cost, MarkRow, MeasuredLane};
 pub use self::csv::{STAGES_HEADER, stages_csv};
 pub(crate) use self::facts::number;
-pub use self::facts::{BareLane, Cost, RunFacts, Throughput};
+pub use self::facts::{RunFacts, Throughput};
+pub use self::figures::{FIGURES_HEADER, figures_csv};
 pub(crate) use self::markdown::escaped;
 pub use self::markdown::markdown;
+pub use self::paired::{FEWEST_PAIRS, Interval};
 pub use self::table::table;
 
+use crate::allocator::{self, Allocator};
 use crate::error::Result;
+use crate::gaps::{self, LaneGaps};
+use crate::gpu::{self, Gpu};
+use crate::kernels::{self, Capture};
 use crate::queues::{self, QueueRow};
+use crate::samples::CpuSamples;
 use crate::stages::{StageTable, Window, stage_table};
 use crate::verdict::{Verdict, verdict};
 use dflash_timeline::record::Totals;
@@ -44,6 +57,16 @@ pub struct Report {
     pub losses: Losses,
     /// What the profiler itself cost.
     pub profiler: Cost,
+    /// The caching allocator of each device; empty if none was read.
+    pub allocators: Vec<Allocator>,
+    /// The sensors of each GPU; empty if none was read.
+    pub gpus: Vec<Gpu>,
+    /// Gaps between device spans, of each lane that has device times.
+    pub gaps: Vec<LaneGaps>,
+    /// Kernel captures; empty if there are none, or of a bare timeline.
+    pub captures: Vec<Capture>,
+    /// Sampled stacks; `None` if there are none.
+    pub cpu_samples: Option<CpuSamples>,
 }
 
 /// What was recorded, what was lost, and whether the stream is whole.
@@ -51,6 +74,8 @@ pub struct Report {
 pub struct Losses {
     /// Counts by the writer.
     pub totals: Totals,
+    /// The same by lane, as far as the stream says.
+    pub lanes: Vec<LaneLosses>,
     /// Spans that the reader could not place.
     pub strays: u64,
     /// Iterations whose stages last longer than they do.
@@ -63,6 +88,41 @@ pub struct Losses {
     pub skipped_bytes: u64,
     /// One line per damage.
     pub problems: Vec<String>,
+}
+
+/// What became of one lane's records. `emitted = written + dropped`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LaneLosses {
+    /// The lane.
+    pub lane: String,
+    /// Process of a multi-process run.
+    pub rank: u32,
+    /// Records that it made.
+    pub emitted: u64,
+    /// Of those, in the stream.
+    pub written: u64,
+    /// Of those, lost.
+    pub dropped: u64,
+}
+
+impl Losses {
+    fn of(timeline: &Timeline, stages: &StageTable) -> Self {
+        let lanes = timeline.lane_totals.iter().filter_map(|totals| {
+            let lane = timeline.lane(totals.lane)?;
+            let (emitted, written, dropped) = (totals.emitted, totals.written, totals.dropped);
+            Some(LaneLosses { lane: lane.name.clone(), rank: lane.rank, emitted, written, dropped })
+        });
+        Self {
+            totals: timeline.totals,
+            lanes: lanes.collect(),
+            strays: stages.strays,
+            overfull: stages.lanes.iter().map(|lane| lane.overfull).sum(),
+            ended: timeline.health.ended,
+            bad_blocks: timeline.health.bad_blocks,
+            skipped_bytes: timeline.health.skipped_bytes,
+            problems: timeline.health.problems.clone(),
+        }
+    }
 }
 
 impl Report {
@@ -81,27 +141,26 @@ impl Report {
             verdict_text: verdict.to_string(),
             verdict,
             queues: queues::queues(timeline, window),
-            losses: Losses {
-                totals: timeline.totals,
-                strays: stages.strays,
-                overfull: stages.lanes.iter().map(|lane| lane.overfull).sum(),
-                ended: timeline.health.ended,
-                bad_blocks: timeline.health.bad_blocks,
-                skipped_bytes: timeline.health.skipped_bytes,
-                problems: timeline.health.problems.clone(),
-            },
+            losses: Losses::of(timeline, &stages),
             profiler: Cost::of(timeline, window, &stages),
+            allocators: allocator::allocators(timeline, window),
+            gpus: gpu::gpus(timeline, window),
+            gaps: gaps::gaps(timeline, window),
+            captures: Vec::new(),
+            cpu_samples: CpuSamples::of(timeline, window),
             stages,
         })
     }
 
-    /// Reads a run's timeline and manifest.
+    /// Reads a run's timeline, manifest and kernel captures.
     ///
     /// # Errors
-    /// If either cannot be read, or as [`Report::of`].
+    /// If one of them cannot be read, or as [`Report::of`].
     pub fn of_run(run: &RunDir, window: &Window) -> Result<Self> {
         let timeline = dflash_timeline::read(run)?;
-        Ok(Self { run: Some(RunFacts::of(run)?), ..Self::of(&timeline, window)? })
+        let report = Self::of(&timeline, window)?;
+        let captures = kernels::captures(run, &timeline, window)?;
+        Ok(Self { run: Some(RunFacts::of(run)?), captures, ..report })
     }
 
     /// The report as one JSON object. A number that is not known is `null`.

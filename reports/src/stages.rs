@@ -5,7 +5,10 @@
 //! A lane's stages and its residue add up to its total; nested spans are parts of the stage that they stand below.
 
 mod gather;
+mod hint;
 
+pub use self::hint::Hint;
+pub(crate) use self::hint::{is_sync, is_wait};
 use crate::stats::Stats;
 pub use crate::walk::Window;
 use dflash_timeline::Timeline;
@@ -35,21 +38,21 @@ pub struct LaneTable {
     pub device: String,
     /// Process of a multi-process run.
     pub rank: u32,
-    /// Iterations of kind `train`; all that follows is about them.
+    /// Iterations of kind `train`; all that follows is about them, unless it says otherwise.
     pub iterations: u64,
     /// Iterations of other kinds, not averaged in.
     pub set_apart: Vec<SetApart>,
     /// Host time of whole iterations.
     pub total: Stats,
-    /// Device time of the iterations' stages together.
+    /// Device time of the iterations' stages together, over the iterations in which none of those that have one lacks it.
     pub total_device: Option<Stats>,
     /// Stages in order of first use, each followed by what is nested in it; `residue` last.
     pub rows: Vec<StageRow>,
     /// CPU time of the lane's own thread ÷ wall time.
     pub cpu_share: Option<f64>,
-    /// Context tokens that were processed.
+    /// Context tokens that were processed. Bare iterations are training too: they count here.
     pub tokens: Option<u64>,
-    /// Begin of the first and end of the last iteration, monotonic nanoseconds.
+    /// Begin of the first and end of the last iteration, bare ones included, monotonic nanoseconds.
     pub extent_ns: Option<(i64, i64)>,
     /// Iterations whose stages last longer than they do: clocks or records are wrong there.
     pub overfull: u64,
@@ -81,10 +84,12 @@ pub struct StageRow {
     pub spans: u64,
     /// Host time per iteration in which it ran.
     pub host: Stats,
-    /// Device time per iteration in which one was measured.
+    /// Device time per iteration in which every span of it has one (short stages: every k-th iteration only).
     pub device: Option<Stats>,
     /// Host time ÷ that of all the lane's iterations.
     pub share: f64,
+    /// What host and device time say together.
+    pub hint: Option<Hint>,
 }
 
 impl LaneTable {

@@ -91,16 +91,23 @@ pub fn bar(share: f64, width: usize) -> String {
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
 }
 
-/// Rows of cells, written in aligned columns: the first to the left, the others to the right.
+/// Rows of cells, written in aligned columns: the first to the left, the others to the right unless they are said to be
+/// texts.
 #[derive(Clone, Debug, Default)]
 pub struct Grid {
     rows: Vec<(Vec<String>, Option<Style>)>,
+    texts: Vec<usize>,
 }
 
 impl Grid {
     /// Appends a row.
     pub fn row<I: IntoIterator<Item = S>, S: Into<String>>(&mut self, cells: I, style: Option<Style>) {
         self.rows.push((cells.into_iter().map(Into::into).collect(), style));
+    }
+
+    /// Aligns these columns (the first is 0) to the left, too.
+    pub fn texts(&mut self, columns: impl IntoIterator<Item = usize>) {
+        self.texts.extend(columns);
     }
 
     /// Writes the rows, each after `indent`. A column of bars (the last, if `bars`) is aligned to the left.
@@ -113,7 +120,8 @@ impl Grid {
         for (cells, style) in &self.rows {
             let cell = |(i, cell): (usize, &String)| {
                 let pad = " ".repeat(widths[i] - cell.chars().count());
-                if i == 0 || bars && i + 1 == columns { format!("{cell}{pad}") } else { format!("{pad}{cell}") }
+                let left = i == 0 || bars && i + 1 == columns || self.texts.contains(&i);
+                if left { format!("{cell}{pad}") } else { format!("{pad}{cell}") }
             };
             let line = cells.iter().enumerate().map(cell).collect::<Vec<_>>().join("  ");
             let line = line.trim_end();

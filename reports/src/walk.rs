@@ -16,7 +16,7 @@ pub struct Window {
 }
 
 impl Window {
-    fn has(&self, timeline: &Timeline, iteration: &Iteration) -> bool {
+    pub(crate) fn has(&self, timeline: &Timeline, iteration: &Iteration) -> bool {
         let end = end_ns(iteration);
         self.from_ns.is_none_or(|from| end >= from)
             && self.to_ns.is_none_or(|to| end < to)

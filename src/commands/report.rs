@@ -3,7 +3,7 @@
 use crate::output::{OutputArg, check, write_file};
 use crate::run_arg::RunArg;
 use anyhow::Context;
-use dflash_reports::report::{Report, markdown, stages_csv, table};
+use dflash_reports::report::{Report, figures_csv, markdown, stages_csv, table};
 use dflash_reports::stages::Window;
 use dflash_reports::timeline::RunDir;
 use std::path::Path;
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 pub struct Args {
     #[command(flatten)]
     run: RunArg,
-    /// How to write it; `csv` is stages.csv, and with `-o DIR/` iterations.csv beside it
+    /// How to write it; `csv` is stages.csv, and with `-o DIR/` iterations.csv and figures.csv beside it
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
     /// Only this lane, such as drafter:0 (may be given several times)
@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// What `--format csv -o DIR/` writes.
-const CSV_FILES: [&str; 2] = ["stages.csv", "iterations.csv"];
+const CSV_FILES: [&str; 3] = ["stages.csv", "iterations.csv", "figures.csv"];
 
 /// A directory that is yet to be made cannot hold anything.
 fn check_in(directory: &Path, name: &str, force: bool) -> anyhow::Result<()> {
@@ -67,7 +67,8 @@ fn write_csv_files(run: &RunDir, report: &Report, directory: &Path, force: bool)
     let source = run.iterations_csv();
     let iterations = std::fs::read(&source).with_context(|| format!("cannot read {}", source.display()))?;
     write_file(&directory.join(CSV_FILES[0]), &stages_csv(&report.stages)?, force)?;
-    write_file(&directory.join(CSV_FILES[1]), whole_lines(&iterations), force)
+    write_file(&directory.join(CSV_FILES[1]), whole_lines(&iterations), force)?;
+    write_file(&directory.join(CSV_FILES[2]), &figures_csv(report)?, force)
 }
 
 /// A running training may be in the middle of a line.

@@ -14,15 +14,18 @@ fn the_report_of_the_newest_run() {
     which side limits is unknown: no two kinds of lanes record *.wait or *.put
 
     drafter:0 on cpu: 300 iterations, CPU 25.0 %
-      stage             count  total s  mean ms  p50 ms  p95 ms  max ms  device mean  device p95    share
-      drafter.wait        300     0.31    1.050   1.050   1.095   1.100          N/A         N/A    3.5 %  ▍
-      drafter.forward     300     2.71    9.050   9.050   9.095   9.100          N/A         N/A   29.9 %  ███▋
-      drafter.backward    300     6.01   20.050  20.050  20.095  20.100          N/A         N/A   66.3 %  ████████
-      residue             300     0.03    0.100   0.100   0.100   0.100          N/A         N/A    0.3 %
-      total               300     9.07   30.250  30.250  30.385  30.400          N/A         N/A  100.0 %
+      stage             count  total s  mean ms  p50 ms  p95 ms  max ms    share  dev n  dev mean  dev p50  hint
+      drafter.wait        300     0.31    1.050   1.050   1.095   1.100    3.5 %    N/A       N/A      N/A        ▎
+      drafter.forward     300     2.71    9.050   9.050   9.095   9.100   29.9 %    N/A       N/A      N/A        ██▍
+      drafter.backward    300     6.01   20.050  20.050  20.095  20.100   66.3 %    N/A       N/A      N/A        █████▎
+      residue             300     0.03    0.100   0.100   0.100   0.100    0.3 %    N/A       N/A      N/A
+      total               300     9.07   30.250  30.250  30.385  30.400  100.0 %    N/A       N/A      N/A
 
     records: 1,200 written, 0 dropped, 0 open, 0 negative, 0 unresolved, 0 misplaced
-    profiler: own cost N/A (no counter profiler.*, no bare iterations)
+
+    the profiler itself
+      cost by lane N/A (no counter profiler.cost.*, no bare iterations)
+      CPU of all threads of the profiler: N/A of one core
     ");
     let by_name = dflash(dir.path(), &["report", &run.name()]);
     assert_eq!(by_name.stdout, said.stdout);
@@ -37,13 +40,14 @@ fn csv_files_into_a_directory() {
     let read = |name: &str| std::fs::read_to_string(dir.path().join("out").join(name)).unwrap();
     assert_eq!(read("stages.csv").lines().count(), 1 + 3 + 2);
     assert_eq!(read("iterations.csv").lines().count(), 1 + 300 * 5);
+    assert!(read("figures.csv").contains("\n1,losses,0,,,,written,1200\n"));
     assert_eq!(dflash(dir.path(), &["report", "--format", "csv"]).stdout, read("stages.csv"));
     let again = dflash(dir.path(), &["report", "--format", "csv", "-o", "out/"]);
     assert_eq!(again.code, Some(2));
     assert!(again.stderr.contains("out/stages.csv exists; name another file, or overwrite it with --force"));
     assert_eq!(dflash(dir.path(), &["report", "--format", "csv", "-o", "out/", "--force"]).code, Some(0));
     let names: Vec<_> = std::fs::read_dir(dir.path().join("out")).unwrap().collect();
-    assert_eq!(names.len(), 2, "nothing is left beside the files");
+    assert_eq!(names.len(), 3, "nothing is left beside the files");
 }
 
 #[test]
@@ -75,6 +79,35 @@ fn a_flame_graph_is_written_once() {
     let json: serde_json::Value =
         serde_json::from_str(&dflash(dir.path(), &["report", "--format", "json"]).stdout).unwrap();
     assert_eq!(json["stages"]["lanes"][0]["total"]["total_ns"], sum);
+}
+
+#[test]
+fn a_kernel_capture_in_the_run_is_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = recorded_run(dir.path(), "demo", 1.0);
+    assert!(!dflash(dir.path(), &["report"]).stdout.contains("kernel capture"));
+    let kernel = r#"{"cat": "kernel", "ts": 5.0, "dur": 2.5, "args": {"device": 0, "stream": 7}}"#;
+    std::fs::write(run.path().join("kernels-0-1.json"), format!("{{\"traceEvents\": [{kernel}]}}")).unwrap();
+    let said = dflash(dir.path(), &["report"]);
+    assert_eq!(said.code, Some(0));
+    assert!(said.stdout.contains("kernel capture kernels-0-1.json\n"), "{}", said.stdout);
+    assert!(said.stdout.contains("1 kernels, copies and fills; 0 discarded"), "{}", said.stdout);
+    std::fs::write(run.path().join("kernels-0-1.json"), "no trace").unwrap();
+    assert!(dflash(dir.path(), &["report"]).stdout.contains("warning: kernels-0-1.json: torn"));
+}
+
+#[test]
+fn without_cpu_samples_it_says_how_to_take_them() {
+    let dir = tempfile::tempdir().unwrap();
+    recorded_run(dir.path(), "demo", 1.0);
+    let said = dflash(dir.path(), &["flamegraph", "--time", "cpu", "-o", "x.svg"]);
+    assert_eq!(said.code, Some(2));
+    assert!(
+        said.stderr.contains("no CPU sample was recorded") && said.stderr.contains("dflash ctl cpu"),
+        "{}",
+        said.stderr
+    );
+    assert!(!dir.path().join("x.svg").exists());
 }
 
 #[test]

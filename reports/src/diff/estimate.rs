@@ -3,7 +3,7 @@
 //! Neighbouring iterations resemble each other, so the values are cut into at most 20 batches, each several
 //! autocorrelation times long; the spread of the batches' medians says how uncertain the median of all is.
 
-use crate::stats::percentile;
+use crate::stats::{median, percentile};
 
 /// Most batches that are made.
 const MOST_BATCHES: usize = 20;
@@ -44,14 +44,6 @@ impl Estimate {
     pub(super) fn of_summary(median: f64, n: usize) -> Self {
         Self { median, n, effective: f64::NAN, error: None }
     }
-}
-
-/// The median, the mean of the middle two.
-pub(super) fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let upper = *sorted.get(sorted.len() / 2)?;
-    Some(if sorted.len() % 2 == 1 { upper } else { f64::midpoint(sorted[sorted.len() / 2 - 1], upper) })
 }
 
 /// Standard error from the spread of batch medians. What does not fill a batch is left out at the front, where a run

@@ -1,14 +1,14 @@
 //! stages.csv: the stage table for other programs. Its columns: [`stages_csv`].
 
 use crate::error::Result;
-use crate::stages::{LaneTable, StageTable, TOTAL};
+use crate::stages::{Hint, LaneTable, StageTable, TOTAL};
 use crate::stats::Stats;
 
 /// Version of the layout.
 const SCHEMA: &str = "1";
 
 /// The columns, in order.
-pub const STAGES_HEADER: [&str; 21] = [
+pub const STAGES_HEADER: [&str; 22] = [
     "schema",
     "rank",
     "lane",
@@ -30,6 +30,7 @@ pub const STAGES_HEADER: [&str; 21] = [
     "device_p50_ns",
     "device_p95_ns",
     "device_max_ns",
+    "hint",
 ];
 
 /// What stands in one row, apart from whose it is.
@@ -41,10 +42,12 @@ struct Row<'a> {
     host: &'a Stats,
     share: f64,
     device: Option<&'a Stats>,
+    hint: &'static str,
 }
 
 /// Writes stages.csv, the stage table for other programs.
 ///
+/// New columns come at the end; the version rises when one goes or changes its meaning.
 /// RFC 4180 (lines end with LF), `.` as decimal point, one header line, one row per lane × stage in the order of the
 /// table, then the lane's `total`. What is not known is an empty field; NaN is never written.
 ///
@@ -61,7 +64,8 @@ struct Row<'a> {
 /// | host_mean_ns, host_p50_ns, host_p95_ns, host_max_ns | ns | per iteration in which it ran; percentiles by nearest rank |
 /// | share | fraction, 0 to 1 | host time ÷ that of all the lane's iterations |
 /// | device_iterations | | iterations with a device time; the device columns are empty without one |
-/// | device_total_ns … device_max_ns | ns | the same of device time |
+/// | device_total_ns … device_max_ns | ns | the same of device time, over the iterations that have one |
+/// | hint | | what both clocks say: `async`, `sync`, `hidden sync`, `launch-bound`; empty where they say nothing |
 ///
 /// # Errors
 /// If writing fails.
@@ -85,6 +89,7 @@ fn rows(lane: &LaneTable) -> impl Iterator<Item = Row<'_>> {
         host: &row.host,
         share: row.share,
         device: row.device.as_ref(),
+        hint: row.hint.map_or("", Hint::as_str),
     });
     let total = Row {
         stage: TOTAL,
@@ -94,6 +99,7 @@ fn rows(lane: &LaneTable) -> impl Iterator<Item = Row<'_>> {
         host: &lane.total,
         share: 1.0,
         device: lane.total_device.as_ref(),
+        hint: "",
     };
     stages.chain([total])
 }
@@ -115,6 +121,7 @@ fn write_row(writer: &mut csv::Writer<Vec<u8>>, lane: &LaneTable, row: &Row<'_>)
         Some(device) => fields.extend(statistics(device)),
         None => fields.extend(std::iter::repeat_n(String::new(), 6)),
     }
+    fields.push(row.hint.to_owned());
     Ok(writer.write_record(fields)?)
 }
 

@@ -1,10 +1,8 @@
-//! The short facts of a report: the run, its throughput, the profiler's own cost.
+//! The short facts of a report: the run and its throughput.
 
 use crate::error::Result;
-use crate::queues::{CounterRow, profiler_counters};
-use crate::stages::{StageTable, Window};
-use dflash_timeline::record::Kind;
-use dflash_timeline::{RunDir, Timeline};
+use crate::stages::StageTable;
+use dflash_timeline::RunDir;
 use serde::Serialize;
 
 /// What the manifest says about a run.
@@ -80,43 +78,4 @@ impl Throughput {
 fn extent(extents: impl Iterator<Item = (i64, i64)>) -> Option<u64> {
     let whole = extents.reduce(|(a, b), (c, d)| (a.min(c), b.max(d)));
     whole.map(|(begin, end)| end.abs_diff(begin))
-}
-
-/// What the profiler itself cost, as far as it was recorded.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Cost {
-    /// The counters that it keeps about itself.
-    pub counters: Vec<CounterRow>,
-    /// Median of instrumented against bare iterations, on lanes that have both.
-    pub bare: Vec<BareLane>,
-}
-
-/// Iterations with and without instrumentation on one lane.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct BareLane {
-    /// The lane.
-    pub lane: String,
-    /// Bare iterations.
-    pub iterations: u64,
-    /// Median duration of a bare iteration.
-    pub bare_p50_ns: u64,
-    /// Median duration of an instrumented one.
-    pub train_p50_ns: u64,
-}
-
-impl Cost {
-    /// Gathers what is known.
-    #[must_use]
-    pub fn of(timeline: &Timeline, window: &Window, stages: &StageTable) -> Self {
-        let bare = stages.lanes.iter().filter(|lane| lane.iterations > 0).filter_map(|lane| {
-            let bare = lane.set_apart.iter().find(|set| set.kind == Kind::Bare)?;
-            Some(BareLane {
-                lane: lane.lane.clone(),
-                iterations: bare.iterations,
-                bare_p50_ns: bare.p50_ns,
-                train_p50_ns: lane.total.p50_ns,
-            })
-        });
-        Self { counters: profiler_counters(timeline, window), bare: bare.collect() }
-    }
 }

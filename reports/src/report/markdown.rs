@@ -1,8 +1,9 @@
 //! The report as Markdown, for pull requests and notes.
 
 use super::Report;
+use super::sections::{Section, sections};
 use super::table::{HEADINGS, cells, foot, head, lane_title, total_cells, warnings};
-use crate::text::{harmless, percent};
+use crate::text::harmless;
 use std::fmt::Write as _;
 
 /// Writes the report as Markdown tables.
@@ -17,21 +18,46 @@ pub fn markdown(report: &Report) -> String {
     }
     for lane in &report.stages.lanes {
         let _ = writeln!(text, "### {}\n", escaped(&lane_title(lane)));
-        push_row(&mut text, HEADINGS.into_iter().map(str::to_owned).chain(["share".to_owned()]));
-        let rule = std::iter::once("---").chain(std::iter::repeat_n("---:", HEADINGS.len()));
-        push_row(&mut text, rule.map(str::to_owned));
+        push_head(&mut text, &HEADINGS);
         for row in &lane.rows {
             // Markdown drops leading spaces, so nesting is shown by an arrow.
             let name = format!("{}{}", "↳ ".repeat(usize::from(row.depth)), escaped(&harmless(&row.stage)));
-            push_row(&mut text, cells(name, row).into_iter().chain([percent(row.share)]));
+            push_row(&mut text, cells(name, row));
         }
-        push_row(&mut text, total_cells(lane).into_iter().chain([percent(1.0)]));
+        push_row(&mut text, total_cells(lane));
         text.push('\n');
     }
     for line in foot(report) {
         let _ = writeln!(text, "- {}", escaped(&line));
     }
+    for section in sections(report) {
+        push_section(&mut text, &section);
+    }
     text
+}
+
+fn push_section(text: &mut String, section: &Section) {
+    if let Some(line) = section.absence() {
+        let _ = writeln!(text, "\n{}", escaped(&line));
+        return;
+    }
+    let _ = writeln!(text, "\n### {}\n", escaped(&section.title));
+    if !section.rows.is_empty() {
+        push_head(text, &section.headings);
+        for row in &section.rows {
+            push_row(text, row.iter().map(|cell| escaped(cell)));
+        }
+        text.push('\n');
+    }
+    for note in &section.notes {
+        let _ = writeln!(text, "- {}", escaped(note));
+    }
+}
+
+fn push_head(text: &mut String, headings: &[&str]) {
+    push_row(text, headings.iter().map(|heading| escaped(heading)));
+    let rule = std::iter::once("---").chain(std::iter::repeat_n("---:", headings.len().saturating_sub(1)));
+    push_row(text, rule.map(str::to_owned));
 }
 
 fn push_row(text: &mut String, cells: impl IntoIterator<Item = String>) {

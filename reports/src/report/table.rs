@@ -1,14 +1,14 @@
 //! The report as a table for people.
 
+use super::sections::sections;
 use super::{Losses, Report};
-use crate::queues::CounterRow;
-use crate::stages::{LaneTable, RESIDUE, StageRow, TOTAL};
+use crate::stages::{Hint, LaneTable, RESIDUE, StageRow, TOTAL, is_wait};
 use crate::stats::Stats;
 use crate::text::{Grid, Look, Style, UNKNOWN, bar, duration, grouped, harmless, milliseconds, percent};
 use std::fmt::Write as _;
 
 /// Cells of the bar that shows a share.
-const BAR: usize = 12;
+const BAR: usize = 8;
 
 /// Writes the report as text.
 #[must_use]
@@ -29,6 +29,9 @@ pub fn table(report: &Report, look: Look) -> String {
     text.push('\n');
     for line in foot(report) {
         let _ = writeln!(text, "{line}");
+    }
+    for section in sections(report) {
+        text.push_str(&section.text(look));
     }
     text
 }
@@ -99,34 +102,36 @@ fn iterations(lane: &LaneTable) -> String {
 
 fn lane_grid(lane: &LaneTable, look: Look) -> String {
     let mut grid = Grid::default();
-    let heading = HEADINGS.into_iter().chain(["share", ""]);
-    grid.row(heading, Some(Style::Dim));
+    grid.texts([HEADINGS.len() - 1]);
+    grid.row(HEADINGS.into_iter().chain([""]), Some(Style::Dim));
     for row in &lane.rows {
         let name = format!("{}{}", "  ".repeat(usize::from(row.depth)), harmless(&row.stage));
         let shown = if row.depth == 0 { bar(row.share, BAR) } else { String::new() };
-        grid.row(cells(name, row).into_iter().chain([percent(row.share), shown]), style(row));
+        grid.row(cells(name, row).into_iter().chain([shown]), style(row));
     }
-    let total = total_cells(lane).into_iter().chain([percent(1.0), String::new()]);
-    grid.row(total, Some(Style::Bold));
+    grid.row(total_cells(lane), Some(Style::Bold));
     grid.text("  ", true, look)
 }
 
-/// The numeric columns' headings; times in milliseconds unless it says otherwise.
-pub(super) const HEADINGS: [&str; 9] =
-    ["stage", "count", "total s", "mean ms", "p50 ms", "p95 ms", "max ms", "device mean", "device p95"];
+/// The columns' headings; times in milliseconds unless it says otherwise. `dev n` iterations have a device time.
+pub(super) const HEADINGS: [&str; 12] = [
+    "stage", "count", "total s", "mean ms", "p50 ms", "p95 ms", "max ms", "share", "dev n", "dev mean", "dev p50",
+    "hint",
+];
 
-/// One row's cells up to the device columns.
+/// One row's cells.
 pub(super) fn cells(name: String, row: &StageRow) -> Vec<String> {
-    statistics(name, &row.host, row.device.as_ref())
+    let hint = row.hint.map_or("", Hint::as_str);
+    statistics(name, &row.host, row.share, row.device.as_ref(), hint)
 }
 
 /// The cells of the row `total`.
 pub(super) fn total_cells(lane: &LaneTable) -> Vec<String> {
-    statistics(TOTAL.to_owned(), &lane.total, lane.total_device.as_ref())
+    statistics(TOTAL.to_owned(), &lane.total, 1.0, lane.total_device.as_ref(), "")
 }
 
-fn statistics(name: String, host: &Stats, device: Option<&Stats>) -> Vec<String> {
-    let of_device = |value: fn(&Stats) -> f64| device.map_or_else(|| UNKNOWN.into(), |d| milliseconds(value(d)));
+fn statistics(name: String, host: &Stats, share: f64, device: Option<&Stats>, hint: &str) -> Vec<String> {
+    let of_device = |text: fn(&Stats) -> String| device.map_or_else(|| UNKNOWN.into(), text);
     vec![
         name,
         grouped(host.count),
@@ -135,8 +140,11 @@ fn statistics(name: String, host: &Stats, device: Option<&Stats>) -> Vec<String>
         milliseconds(host.p50_ns as f64),
         milliseconds(host.p95_ns as f64),
         milliseconds(host.max_ns as f64),
-        of_device(|d| d.mean_ns),
-        of_device(|d| d.p95_ns as f64),
+        percent(share),
+        of_device(|d| grouped(d.count)),
+        of_device(|d| milliseconds(d.mean_ns)),
+        of_device(|d| milliseconds(d.p50_ns as f64)),
+        hint.to_owned(),
     ]
 }
 
@@ -144,12 +152,12 @@ fn style(row: &StageRow) -> Option<Style> {
     match row.stage.as_str() {
         _ if row.depth > 0 => Some(Style::Dim),
         RESIDUE => Some(Style::Dim),
-        name if name.ends_with(".wait") || name.ends_with(".put") => Some(Style::Yellow),
+        name if is_wait(name) => Some(Style::Yellow),
         _ => None,
     }
 }
 
-/// The lines below the tables: queues, records, the profiler's own cost.
+/// The lines below the tables: hints, queues, records.
 pub(super) fn foot(report: &Report) -> Vec<String> {
     let queues = report.queues.iter().map(|q| {
         format!("queue {}: mean {:.1}, max {} of {} readings", harmless(&q.queue), q.mean, q.max, grouped(q.samples))
@@ -164,38 +172,13 @@ pub(super) fn foot(report: &Report) -> Vec<String> {
         grouped(totals.unresolved),
         grouped(totals.misplaced)
     );
-    queues.chain([records]).chain(cost(report)).collect()
+    let hinted = report.stages.lanes.iter().any(|lane| lane.rows.iter().any(|row| row.hint.is_some()));
+    let legend = LEGEND.into_iter().filter(|_| hinted).map(str::to_owned);
+    legend.chain(queues).chain([records]).collect()
 }
 
-fn cost(report: &Report) -> Vec<String> {
-    let counters = report.profiler.counters.iter().map(counter);
-    let bare = report.profiler.bare.iter().map(|lane| {
-        let (with, without) = (milliseconds(lane.train_p50_ns as f64), milliseconds(lane.bare_p50_ns as f64));
-        let name = harmless(&lane.lane);
-        format!("profiler: {name} takes {with} ms with and {without} ms without spans ({} bare)", lane.iterations)
-    });
-    let mut lines: Vec<String> = counters.chain(bare).collect();
-    if lines.is_empty() {
-        lines.push(format!("profiler: own cost {UNKNOWN} (no counter profiler.*, no bare iterations)"));
-    }
-    lines
-}
-
-/// CPU time as a share of one core, everything else by second.
-fn counter(row: &CounterRow) -> String {
-    let name = harmless(&row.counter);
-    match (row.unit.as_str(), row.per_s) {
-        ("ns", per_s) => {
-            let share = per_s.map_or_else(|| UNKNOWN.into(), |ns| format!("{:.2} %", ns / 1e7));
-            format!("profiler: {name} {:.1} ms, {share} of one core", row.growth / 1e6)
-        }
-        (unit, per_s) => {
-            let rate = per_s.map_or_else(|| UNKNOWN.into(), |rate| grouped(rate.round() as u64));
-            format!(
-                "profiler: {name} {} {unit}, {rate} by second",
-                grouped(row.growth.round() as u64),
-                unit = harmless(unit)
-            )
-        }
-    }
-}
+/// What the hints mean.
+const LEGEND: [&str; 2] = [
+    "hints: async: the host runs ahead; sync: it waits for the device and says so; launch-bound: the device waits for it",
+    "hint hidden sync: both take as long: an unsaid wait, or a device that runs dry (a kernel capture tells)",
+];

@@ -1,5 +1,6 @@
 //! Collects the durations of every stage of every iteration, and summarises them at the end.
 
+use super::hint::{Evidence, is_sync};
 use super::{LaneTable, RESIDUE, ROLES, SetApart, StageRow, StageTable};
 use crate::forest::{Forest, Place};
 use crate::stats::{Stats, share};
@@ -14,9 +15,30 @@ struct Node {
     depth: u8,
     spans: u64,
     host: Vec<u64>,
-    device: Vec<u64>,
+    /// Host and device time of the iterations that have both.
+    pairs: Vec<(u64, u64)>,
     /// Sums of the iteration at hand; `None` if it has not come by here.
-    now: Option<(u64, Option<u64>)>,
+    now: Option<Sums>,
+}
+
+/// One node in one iteration. A part of the spans' device times would pass for less than it is: all or none.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    host_ns: u64,
+    device_ns: u64,
+    untimed: bool,
+}
+
+/// Device time of one iteration's stages.
+struct DeviceTotal {
+    ns: u64,
+    /// Stages that ran without a device time, a bit each.
+    untimed: u64,
+}
+
+/// The last bit stands for every node from 63 on.
+fn bit(node: usize) -> u64 {
+    1 << node.min(63)
 }
 
 /// What is known of one lane so far.
@@ -26,7 +48,7 @@ struct Lane {
     /// Nodes that the iteration at hand has touched.
     touched: Vec<usize>,
     totals: Vec<u64>,
-    device_totals: Vec<u64>,
+    device_totals: Vec<DeviceTotal>,
     residues: Vec<u64>,
     overfull: u64,
     cpu_ns: u64,
@@ -45,6 +67,9 @@ pub(super) fn gather(timeline: &Timeline, window: &Window) -> StageTable {
             lane.add_spans(spans, &mut places);
             lane.add_iteration(iteration);
         } else {
+            if iteration.kind == Kind::Bare {
+                lane.add_progress(iteration);
+            }
             lane.set_apart.entry(iteration.kind).or_default().push(iteration.duration_ns);
         }
     });
@@ -80,39 +105,58 @@ impl Lane {
             if node.now.is_none() {
                 self.touched.push(at);
             }
-            let (host_ns, device_ns) = node.now.get_or_insert_default();
-            *host_ns += span.duration_ns;
-            if let Some(device) = span.device {
-                *device_ns.get_or_insert_default() += device.duration_ns;
-            }
+            let sums = node.now.get_or_insert_default();
+            sums.host_ns += span.duration_ns;
+            sums.device_ns += span.device.map_or(0, |device| device.duration_ns);
+            sums.untimed |= span.device.is_none();
         }
     }
 
     fn add_iteration(&mut self, iteration: &Iteration) {
-        let (mut stages, mut device) = (0, None);
+        let mut stages = 0;
+        let mut device = DeviceTotal { ns: 0, untimed: 0 };
         for at in self.touched.drain(..) {
             let (_, node) = &mut self.forest.nodes[at];
-            let (host_ns, device_ns) = node.now.take().unwrap_or_default();
-            node.host.push(host_ns);
-            node.device.extend(device_ns);
+            let sums = node.now.take().unwrap_or_default();
+            node.host.push(sums.host_ns);
+            if !sums.untimed {
+                node.pairs.push((sums.host_ns, sums.device_ns));
+            }
             if node.depth == 0 {
-                stages += host_ns;
-                device = device_ns.map_or(device, |ns| Some(device.unwrap_or(0) + ns));
+                stages += sums.host_ns;
+                match sums.untimed {
+                    true => device.untimed |= bit(at),
+                    false => device.ns += sums.device_ns,
+                }
             }
         }
         self.totals.push(iteration.duration_ns);
-        self.device_totals.extend(device);
+        self.device_totals.push(device);
         self.residues.push(iteration.duration_ns.saturating_sub(stages));
         self.overfull += u64::from(stages > iteration.duration_ns);
         if let Some(cpu_ns) = iteration.cpu_ns {
             self.cpu_ns += cpu_ns;
             self.wall_with_cpu_ns += iteration.duration_ns;
         }
+        self.add_progress(iteration);
+    }
+
+    /// What an iteration adds to the run, with spans or without.
+    fn add_progress(&mut self, iteration: &Iteration) {
         if let Some(tokens) = iteration.tokens {
             self.tokens = Some(self.tokens.unwrap_or(0) + tokens);
         }
         let (begin, end) = (iteration.begin_ns, walk::end_ns(iteration));
         self.extent_ns = Some(self.extent_ns.map_or((begin, end), |(first, last)| (first.min(begin), last.max(end))));
+    }
+
+    /// Device times of the iterations in which no stage lacks one that has one elsewhere.
+    fn total_device(&self) -> Option<Stats> {
+        let stages = self.forest.nodes.iter().enumerate();
+        let timed = stages.filter(|(_, (_, node))| node.depth == 0 && !node.pairs.is_empty());
+        let timed = timed.fold(0, |bits, (at, _)| bits | bit(at));
+        let whole = self.device_totals.iter().filter(|total| timed != 0 && total.untimed & timed == 0);
+        Stats::of(&mut whole.map(|total| total.ns).collect::<Vec<_>>()).known()
     }
 
     fn table(mut self, timeline: &Timeline) -> LaneTable {
@@ -126,13 +170,15 @@ impl Lane {
         if total.count > 0 {
             let host = Stats::of(&mut self.residues);
             let share = share(host.total_ns, total.total_ns);
-            rows.push(StageRow { stage: RESIDUE.into(), depth: 0, parent: None, spans: 0, host, device: None, share });
+            let stage = RESIDUE.into();
+            rows.push(StageRow { stage, depth: 0, parent: None, spans: 0, host, device: None, share, hint: None });
         }
+        let total_device = self.total_device();
         LaneTable {
             iterations: total.count,
             set_apart: self.set_apart.iter_mut().map(|(&kind, durations)| set_apart(kind, durations)).collect(),
             total,
-            total_device: Stats::of(&mut self.device_totals).known(),
+            total_device,
             rows,
             cpu_share: (self.wall_with_cpu_ns > 0).then(|| share(self.cpu_ns, self.wall_with_cpu_ns)),
             tokens: self.tokens,
@@ -152,21 +198,38 @@ impl Lane {
         rows: &mut Vec<StageRow>,
     ) {
         for &at in &below[parent.map_or(0, |p| p + 1)] {
+            let sync_ns = self.sync_below(timeline, below, at);
             let (place, node) = &mut self.forest.nodes[at];
             let host = Stats::of(&mut node.host);
+            let stage = timeline.name(place.name);
+            let evidence = Evidence { stage, pairs: &node.pairs, host_ns: host.total_ns, sync_ns };
             let row = StageRow {
-                stage: timeline.name(place.name).to_owned(),
+                hint: evidence.hint(),
+                stage: stage.to_owned(),
                 depth: node.depth,
                 parent: None,
                 spans: node.spans,
                 host,
-                device: Stats::of(&mut node.device).known(),
+                device: Stats::of(&mut node.pairs.iter().map(|(_, device)| *device).collect::<Vec<_>>()).known(),
                 share: share(host.total_ns, whole),
             };
             let parent = parent.map(|p| timeline.name(self.forest.nodes[p].0.name).to_owned());
             rows.push(StageRow { parent, ..row });
             self.push_rows(timeline, below, Some(at), whole, rows);
         }
+    }
+
+    /// Host time of the outermost spans `sync.*` below a node.
+    fn sync_below(&self, timeline: &Timeline, below: &[Vec<usize>], at: usize) -> u64 {
+        let own = |&at: &usize| {
+            let (place, node) = &self.forest.nodes[at];
+            if is_sync(timeline.name(place.name)) {
+                node.host.iter().sum()
+            } else {
+                self.sync_below(timeline, below, at)
+            }
+        };
+        below[at + 1].iter().map(own).sum()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Flame graphs: nothing is lost, nothing is misread.
 
 use crate::support::{Builder, MS, small_run};
-use dflash_reports::flamegraph::{Options, folded, folded_text, svg};
+use dflash_reports::flamegraph::{Options, Time, folded, folded_text, svg};
 use dflash_reports::stages::{Window, stage_table};
 use dflash_reports::timeline::Timeline;
 use dflash_reports::timeline::record::Kind;
@@ -9,7 +9,7 @@ use dflash_reports::timeline::record::Kind;
 #[test]
 fn frames_add_up_to_the_iterations() {
     let timeline = small_run();
-    let stacks = folded(&timeline, &Window::default()).unwrap();
+    let stacks = folded(&timeline, &Window::default(), Time::Wall).unwrap();
     let whole: u64 = timeline.iterations.iter().map(|i| i.duration_ns).sum();
     assert_eq!(stacks.values().sum::<u64>(), whole);
     let train: u64 = stacks.iter().filter(|(stack, _)| !stack.contains(";[")).map(|(_, ns)| ns).sum();
@@ -19,7 +19,7 @@ fn frames_add_up_to_the_iterations() {
 
 #[test]
 fn folded_stacks() {
-    insta::assert_snapshot!(folded_text(&small_run(), &Window::default()).unwrap(), @r"
+    insta::assert_snapshot!(folded_text(&small_run(), &Window::default(), Time::Wall).unwrap(), @r"
     drafter:0;[warmup];drafter.forward 900000000
     drafter:0;drafter.forward 20000000
     drafter:0;drafter.forward;drafter.layer[0] 20000000
@@ -49,7 +49,7 @@ fn names_cannot_break_the_graph() {
     let b = Builder::new().lane("a;b <script>").iteration(Kind::Train, 1, |b| {
         b.span("layer 3", MS).span("x\u{1b}[31m\n 7", MS).span("", MS);
     });
-    let stacks = folded(&b.timeline, &Window::default()).unwrap();
+    let stacks = folded(&b.timeline, &Window::default(), Time::Wall).unwrap();
     assert_eq!(stacks.values().sum::<u64>(), 3 * MS + 1);
     let names: Vec<&str> = stacks.keys().map(String::as_str).collect();
     let lane = "a:b_<script>";

@@ -18,24 +18,27 @@ fn as_a_table() {
     drafter:0 limits: target:0 waits 33 % of the time for room
 
     target:0 on cpu: 20 iterations, CPU 50.0 %
-      stage           count  total s  mean ms  p50 ms  p95 ms  max ms  device mean  device p95    share
-      target.forward     20     0.12    6.095   6.090   6.180   6.190          N/A         N/A   66.9 %  ████████
-      target.put         20     0.06    3.000   3.000   3.000   3.000          N/A         N/A   32.9 %  ████
-      residue            20     0.00    0.010   0.010   0.010   0.010          N/A         N/A    0.1 %
-      total              20     0.18    9.105   9.100   9.190   9.200          N/A         N/A  100.0 %
+      stage           count  total s  mean ms  p50 ms  p95 ms  max ms    share  dev n  dev mean  dev p50  hint
+      target.forward     20     0.12    6.095   6.090   6.180   6.190   66.9 %    N/A       N/A      N/A        █████▍
+      target.put         20     0.06    3.000   3.000   3.000   3.000   32.9 %    N/A       N/A      N/A        ██▋
+      residue            20     0.00    0.010   0.010   0.010   0.010    0.1 %    N/A       N/A      N/A
+      total              20     0.18    9.105   9.100   9.190   9.200  100.0 %    N/A       N/A      N/A
 
     drafter:0 on cpu: 20 iterations (set apart: 1 warmup), CPU 50.0 %
-      stage            count  total s  mean ms  p50 ms  p95 ms  max ms  device mean  device p95    share
-      drafter.wait        20     0.00    0.020   0.020   0.020   0.020          N/A         N/A    0.3 %
-      drafter.forward     20     0.06    3.010   3.009   3.018   3.019          N/A         N/A   49.5 %  ██████
-        drafter.layer     20     0.04    2.010   2.009   2.018   2.019          N/A         N/A   33.1 %
-      drafter.loss        20     0.06    3.000   3.000   3.000   3.000          N/A         N/A   49.3 %  █████▉
-      residue             20     0.00    0.050   0.050   0.050   0.050          N/A         N/A    0.8 %  ▏
-      total               20     0.12    6.080   6.079   6.088   6.089          N/A         N/A  100.0 %
+      stage            count  total s  mean ms  p50 ms  p95 ms  max ms    share  dev n  dev mean  dev p50  hint
+      drafter.wait        20     0.00    0.020   0.020   0.020   0.020    0.3 %    N/A       N/A      N/A
+      drafter.forward     20     0.06    3.010   3.009   3.018   3.019   49.5 %    N/A       N/A      N/A        ████
+        drafter.layer     20     0.04    2.010   2.009   2.018   2.019   33.1 %    N/A       N/A      N/A
+      drafter.loss        20     0.06    3.000   3.000   3.000   3.000   49.3 %    N/A       N/A      N/A        ████
+      residue             20     0.00    0.050   0.050   0.050   0.050    0.8 %    N/A       N/A      N/A        ▏
+      total               20     0.12    6.080   6.079   6.088   6.089  100.0 %    N/A       N/A      N/A
 
     queue features: mean 2.0, max 4 of 3 readings
     records: 200 written, 0 dropped, 0 open, 0 negative, 0 unresolved, 0 misplaced
-    profiler: own cost N/A (no counter profiler.*, no bare iterations)
+
+    the profiler itself
+      cost by lane N/A (no counter profiler.cost.*, no bare iterations)
+      CPU of all threads of the profiler: N/A of one core
     ");
 }
 
@@ -48,27 +51,31 @@ fn as_markdown() {
 
     ### target:0 on cpu: 20 iterations, CPU 50.0 %
 
-    | stage | count | total s | mean ms | p50 ms | p95 ms | max ms | device mean | device p95 | share |
-    | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-    | target.forward | 20 | 0.12 | 6.095 | 6.090 | 6.180 | 6.190 | N/A | N/A | 66.9 % |
-    | target.put | 20 | 0.06 | 3.000 | 3.000 | 3.000 | 3.000 | N/A | N/A | 32.9 % |
-    | residue | 20 | 0.00 | 0.010 | 0.010 | 0.010 | 0.010 | N/A | N/A | 0.1 % |
-    | total | 20 | 0.18 | 9.105 | 9.100 | 9.190 | 9.200 | N/A | N/A | 100.0 % |
+    | stage | count | total s | mean ms | p50 ms | p95 ms | max ms | share | dev n | dev mean | dev p50 | hint |
+    | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+    | target.forward | 20 | 0.12 | 6.095 | 6.090 | 6.180 | 6.190 | 66.9 % | N/A | N/A | N/A |  |
+    | target.put | 20 | 0.06 | 3.000 | 3.000 | 3.000 | 3.000 | 32.9 % | N/A | N/A | N/A |  |
+    | residue | 20 | 0.00 | 0.010 | 0.010 | 0.010 | 0.010 | 0.1 % | N/A | N/A | N/A |  |
+    | total | 20 | 0.18 | 9.105 | 9.100 | 9.190 | 9.200 | 100.0 % | N/A | N/A | N/A |  |
 
     ### drafter:0 on cpu: 20 iterations (set apart: 1 warmup), CPU 50.0 %
 
-    | stage | count | total s | mean ms | p50 ms | p95 ms | max ms | device mean | device p95 | share |
-    | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-    | drafter.wait | 20 | 0.00 | 0.020 | 0.020 | 0.020 | 0.020 | N/A | N/A | 0.3 % |
-    | drafter.forward | 20 | 0.06 | 3.010 | 3.009 | 3.018 | 3.019 | N/A | N/A | 49.5 % |
-    | ↳ drafter.layer | 20 | 0.04 | 2.010 | 2.009 | 2.018 | 2.019 | N/A | N/A | 33.1 % |
-    | drafter.loss | 20 | 0.06 | 3.000 | 3.000 | 3.000 | 3.000 | N/A | N/A | 49.3 % |
-    | residue | 20 | 0.00 | 0.050 | 0.050 | 0.050 | 0.050 | N/A | N/A | 0.8 % |
-    | total | 20 | 0.12 | 6.080 | 6.079 | 6.088 | 6.089 | N/A | N/A | 100.0 % |
+    | stage | count | total s | mean ms | p50 ms | p95 ms | max ms | share | dev n | dev mean | dev p50 | hint |
+    | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+    | drafter.wait | 20 | 0.00 | 0.020 | 0.020 | 0.020 | 0.020 | 0.3 % | N/A | N/A | N/A |  |
+    | drafter.forward | 20 | 0.06 | 3.010 | 3.009 | 3.018 | 3.019 | 49.5 % | N/A | N/A | N/A |  |
+    | ↳ drafter.layer | 20 | 0.04 | 2.010 | 2.009 | 2.018 | 2.019 | 33.1 % | N/A | N/A | N/A |  |
+    | drafter.loss | 20 | 0.06 | 3.000 | 3.000 | 3.000 | 3.000 | 49.3 % | N/A | N/A | N/A |  |
+    | residue | 20 | 0.00 | 0.050 | 0.050 | 0.050 | 0.050 | 0.8 % | N/A | N/A | N/A |  |
+    | total | 20 | 0.12 | 6.080 | 6.079 | 6.088 | 6.089 | 100.0 % | N/A | N/A | N/A |  |
 
     - queue features: mean 2.0, max 4 of 3 readings
     - records: 200 written, 0 dropped, 0 open, 0 negative, 0 unresolved, 0 misplaced
-    - profiler: own cost N/A (no counter profiler.\*, no bare iterations)
+
+    ### the profiler itself
+
+    - cost by lane N/A (no counter profiler.cost.\*, no bare iterations)
+    - CPU of all threads of the profiler: N/A of one core
     ");
 }
 
@@ -76,17 +83,17 @@ fn as_markdown() {
 fn as_csv() {
     let csv = stages_csv(&report(&small_run()).stages).unwrap();
     insta::assert_snapshot!(String::from_utf8(csv).unwrap(), @r"
-    schema,rank,lane,device,stage,parent,depth,spans,iterations,host_total_ns,host_mean_ns,host_p50_ns,host_p95_ns,host_max_ns,share,device_iterations,device_total_ns,device_mean_ns,device_p50_ns,device_p95_ns,device_max_ns
-    1,0,target:0,cpu,target.forward,,0,20,20,121900000,6095000.0,6090000,6180000,6190000,0.669412,,,,,,
-    1,0,target:0,cpu,target.put,,0,20,20,60000000,3000000.0,3000000,3000000,3000000,0.329489,,,,,,
-    1,0,target:0,cpu,residue,,0,,20,200000,10000.0,10000,10000,10000,0.001098,,,,,,
-    1,0,target:0,cpu,total,,0,,20,182100000,9105000.0,9100000,9190000,9200000,1.000000,,,,,,
-    1,0,drafter:0,cpu,drafter.wait,,0,20,20,400000,20000.0,20000,20000,20000,0.003290,,,,,,
-    1,0,drafter:0,cpu,drafter.forward,,0,20,20,60190000,3009500.0,3009000,3018000,3019000,0.495024,,,,,,
-    1,0,drafter:0,cpu,drafter.layer,drafter.forward,1,40,20,40190000,2009500.0,2009000,2018000,2019000,0.330537,,,,,,
-    1,0,drafter:0,cpu,drafter.loss,,0,40,20,60000000,3000000.0,3000000,3000000,3000000,0.493462,,,,,,
-    1,0,drafter:0,cpu,residue,,0,,20,1000000,50000.0,50000,50000,50000,0.008224,,,,,,
-    1,0,drafter:0,cpu,total,,0,,20,121590000,6079500.0,6079000,6088000,6089000,1.000000,,,,,,
+    schema,rank,lane,device,stage,parent,depth,spans,iterations,host_total_ns,host_mean_ns,host_p50_ns,host_p95_ns,host_max_ns,share,device_iterations,device_total_ns,device_mean_ns,device_p50_ns,device_p95_ns,device_max_ns,hint
+    1,0,target:0,cpu,target.forward,,0,20,20,121900000,6095000.0,6090000,6180000,6190000,0.669412,,,,,,,
+    1,0,target:0,cpu,target.put,,0,20,20,60000000,3000000.0,3000000,3000000,3000000,0.329489,,,,,,,
+    1,0,target:0,cpu,residue,,0,,20,200000,10000.0,10000,10000,10000,0.001098,,,,,,,
+    1,0,target:0,cpu,total,,0,,20,182100000,9105000.0,9100000,9190000,9200000,1.000000,,,,,,,
+    1,0,drafter:0,cpu,drafter.wait,,0,20,20,400000,20000.0,20000,20000,20000,0.003290,,,,,,,
+    1,0,drafter:0,cpu,drafter.forward,,0,20,20,60190000,3009500.0,3009000,3018000,3019000,0.495024,,,,,,,
+    1,0,drafter:0,cpu,drafter.layer,drafter.forward,1,40,20,40190000,2009500.0,2009000,2018000,2019000,0.330537,,,,,,,
+    1,0,drafter:0,cpu,drafter.loss,,0,40,20,60000000,3000000.0,3000000,3000000,3000000,0.493462,,,,,,,
+    1,0,drafter:0,cpu,residue,,0,,20,1000000,50000.0,50000,50000,50000,0.008224,,,,,,,
+    1,0,drafter:0,cpu,total,,0,,20,121590000,6079500.0,6079000,6088000,6089000,1.000000,,,,,,,
     ");
 }
 
@@ -156,7 +163,8 @@ fn bare_iterations_show_what_spans_cost() {
     });
     let b = b.counter("profiler.cpu", "ns", &[1e6, 5e6, 2e6]).counter("profiler.bytes", "bytes", &[0.0, 4096.0]);
     let text = table(&report(&b.timeline), Look::default());
-    assert!(text.contains("profiler: drafter:0 takes 4.000 ms with and 3.000 ms without spans (1 bare)"), "{text}");
-    assert!(text.contains("profiler: profiler.cpu 6.0 ms, 0.30 % of one core"), "{text}");
-    assert!(text.contains("profiler: profiler.bytes 4,096 bytes, 4,096 by second"), "{text}");
+    let cost = "drafter:0 takes 4.000 ms with and 3.000 ms without spans (1 bare; cost N/A: 1 of 6 pairs)";
+    assert!(text.contains(cost), "{text}");
+    assert!(text.contains("profiler.cpu 6.0 ms, 0.30 % of one core"), "{text}");
+    assert!(text.contains("profiler.bytes 4,096 bytes, 4,096 by second"), "{text}");
 }

@@ -2,9 +2,14 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod bad_input;
+mod cost;
+mod cpu;
 mod diff;
 mod flamegraph;
 mod forms;
+mod gaps;
+mod instruments;
+mod kernels;
 mod runs;
 mod stages;
 mod support;

@@ -24,8 +24,13 @@ impl Builder {
     }
 
     /// Begins a lane; its time starts at 0.
-    pub fn lane(mut self, name: &str) -> Self {
-        let lane = Lane { name: name.into(), device: "cpu".into(), rank: 0 };
+    pub fn lane(self, name: &str) -> Self {
+        self.lane_on(name, "cpu")
+    }
+
+    /// Begins a lane on a device.
+    pub fn lane_on(mut self, name: &str, device: &str) -> Self {
+        let lane = Lane { name: name.into(), device: device.into(), rank: 0 };
         self.timeline.lanes.push(lane);
         (self.now, self.number) = (1_000, 0);
         self
@@ -72,6 +77,28 @@ impl Builder {
         self
     }
 
+    /// A span whose device time begins this long after its host time.
+    pub fn launched(&mut self, name: &str, ns: u64, after_ns: u64, device_ns: u64) -> &mut Self {
+        let at = self.timeline.spans.len();
+        self.device_span(name, ns, device_ns);
+        if let Some(device) = &mut self.timeline.spans[at].device {
+            device.begin_ns += after_ns as i64;
+        }
+        self
+    }
+
+    /// Begins the next iteration at this moment.
+    pub fn at(mut self, ns: i64) -> Self {
+        self.now = ns;
+        self
+    }
+
+    /// Gives the next iteration this number.
+    pub fn numbered(mut self, number: u64) -> Self {
+        self.number = number;
+        self
+    }
+
     /// A span with a number.
     pub fn indexed(&mut self, name: &str, index: u64, ns: u64) -> &mut Self {
         let at = self.timeline.spans.len();
@@ -96,12 +123,17 @@ impl Builder {
     }
 
     /// A counter with its readings, one a second.
-    pub fn counter(mut self, name: &str, unit: &str, values: &[f64]) -> Self {
+    pub fn counter(self, name: &str, unit: &str, values: &[f64]) -> Self {
+        let seconds = values.iter().enumerate();
+        let readings: Vec<(i64, f64)> = seconds.map(|(i, value)| (i as i64 * 1_000_000_000, *value)).collect();
+        self.readings(name, unit, &readings)
+    }
+
+    /// A counter with its readings and their times.
+    pub fn readings(mut self, name: &str, unit: &str, readings: &[(i64, f64)]) -> Self {
         let counter = CounterId(self.timeline.counters.len() as u32);
         self.timeline.counters.push(Counter { name: name.into(), unit: unit.into(), rank: 0 });
-        for (i, value) in values.iter().enumerate() {
-            self.timeline.samples.push(Sample { counter, time_ns: i as i64 * 1_000_000_000, value: *value });
-        }
+        self.timeline.samples.extend(readings.iter().map(|&(time_ns, value)| Sample { counter, time_ns, value }));
         self
     }
 }
@@ -176,4 +208,23 @@ pub fn times(seed: u64, n: usize, mean: f64, variation: f64, rho: f64) -> Vec<f6
         (mean * (1.0 + variation * value)).max(1.0)
     };
     (0..n).map(|_| step()).collect()
+}
+
+/// 30 iterations of 10 ms on a GPU: forward runs ahead of the device, clip waits for it.
+pub fn on_gpu() -> Builder {
+    let mut b = Builder::new().lane_on("drafter:0", "cuda:0");
+    for i in 0..30 {
+        b = b.iteration(Kind::Train, 0, |b| {
+            b.span("drafter.wait", MS).launched("drafter.forward", 2 * MS, 0, 5 * MS);
+            b.nested("drafter.clip", MS, |b| {
+                b.span("sync.norm", 3 * MS);
+            });
+            if i % 10 == 0 {
+                b.launched("drafter.step", 3 * MS, 0, MS)
+            } else {
+                b.span("drafter.step", 3 * MS)
+            };
+        });
+    }
+    b
 }

@@ -1,0 +1,106 @@
+//! What the sensors of the GPUs said, from counters `gpu.<device>.<sensor>`.
+
+use crate::counters::{Range, growth, series};
+use crate::walk::{self, Window};
+use dflash_timeline::Timeline;
+use dflash_timeline::record::{Kind, Sample};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The sensors that every report lists, in this order, whether they were read or not.
+pub const SENSORS: [&str; 7] =
+    ["utilization", "memory.used", "power", "power.limit", "clock.sm", "temperature", "throttle"];
+/// The counter of energy, which only grows.
+const ENERGY: &str = "energy";
+
+/// One GPU.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Gpu {
+    /// As the counters call it.
+    pub device: String,
+    /// Process of a multi-process run.
+    pub rank: u32,
+    /// [`SENSORS`], then those that the list does not know.
+    pub sensors: Vec<Sensor>,
+    /// Share of the readings with a reason to clock down (a bit of `throttle`) that is neither idling nor chosen.
+    pub throttled_share: Option<f64>,
+    /// Energy from the first reading to the last, joules.
+    pub energy_j: Option<f64>,
+    /// Energy ÷ context tokens that the drafters of this rank trained on meanwhile, joules.
+    pub energy_per_token_j: Option<f64>,
+}
+
+/// One sensor of one GPU.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Sensor {
+    /// `power`, ….
+    pub sensor: String,
+    /// Unit of the readings; empty if there are none.
+    pub unit: String,
+    /// What was read; `None` if nothing was.
+    pub range: Option<Range>,
+}
+
+/// All GPUs of which anything was read, by rank and device.
+#[must_use]
+pub fn gpus(timeline: &Timeline, window: &Window) -> Vec<Gpu> {
+    let mut found: BTreeMap<(u32, &str), Gpu> = BTreeMap::new();
+    let read = series(timeline, window, |counter| counter.name.strip_prefix("gpu.")?.split_once('.'));
+    for (counter, (device, sensor), samples) in read {
+        let gpu = found.entry((counter.rank, device)).or_insert_with(|| Gpu {
+            device: device.to_owned(),
+            rank: counter.rank,
+            sensors: SENSORS.map(|name| Sensor { sensor: name.to_owned(), ..Sensor::default() }).to_vec(),
+            ..Gpu::default()
+        });
+        if sensor == ENERGY {
+            gpu.add_energy(timeline, &counter.unit, &samples);
+            continue;
+        }
+        if sensor == "throttle" {
+            gpu.throttled_share = Some(throttled(&samples));
+        }
+        let read = Sensor { sensor: sensor.to_owned(), unit: counter.unit.clone(), range: Range::of(&samples) };
+        match gpu.sensors.iter_mut().find(|known| known.sensor == sensor) {
+            Some(known) => *known = read,
+            None => gpu.sensors.push(read),
+        }
+    }
+    found.into_values().collect()
+}
+
+impl Gpu {
+    /// Needs two readings, and a unit that is one of energy.
+    fn add_energy(&mut self, timeline: &Timeline, unit: &str, samples: &[Sample]) {
+        let factor = match unit {
+            "J" => 1.0,
+            "mJ" => 1e-3,
+            _ => return,
+        };
+        let [first, .., last] = samples else { return };
+        let energy = growth(samples) * factor;
+        self.energy_j = Some(energy);
+        let tokens = tokens(timeline, self.rank, (first.time_ns, last.time_ns));
+        self.energy_per_token_j = tokens.filter(|tokens| *tokens > 0).map(|tokens| energy / tokens as f64);
+    }
+}
+
+/// Tokens of the drafters' iterations that ended in a stretch of time, of every kind that trains.
+fn tokens(timeline: &Timeline, rank: u32, (from, to): (i64, i64)) -> Option<u64> {
+    let trains = |kind| !matches!(kind, Kind::Eval | Kind::Drain);
+    let drafts =
+        |lane: &dflash_timeline::record::Lane| lane.rank == rank && lane.name.split(':').next() == Some("drafter");
+    let drafters: Vec<bool> = timeline.lanes.iter().map(drafts).collect();
+    let inside = timeline.iterations.iter().filter(|i| {
+        let end = walk::end_ns(i);
+        trains(i.kind) && end > from && end <= to && drafters.get(i.lane.0 as usize) == Some(&true)
+    });
+    inside.filter_map(|i| i.tokens).reduce(|a, b| a + b)
+}
+
+/// NVML's bits of nothing to do, of clocks that somebody chose and of sync boost are no throttling.
+fn throttled(samples: &[Sample]) -> f64 {
+    const CALM: u64 = 0x1 | 0x2 | 0x10 | 0x100;
+    let throttled = samples.iter().filter(|sample| sample.value.max(0.0) as u64 & !CALM != 0).count();
+    throttled as f64 / samples.len().max(1) as f64
+}

@@ -1,0 +1,193 @@
+//! Kernel captures: how long the device was busy and idle, by stage.
+//!
+//! A capture is a Chrome trace `kernels-*.json` beside the timeline, with `kernels-*.meta.json` that says where on the
+//! clock it stands. Busy is the union of all kernels, copies and fills on a device, whoever launched them; idle is the
+//! rest of a window, so the two add up. A stage's windows are its device spans. What cannot be placed or trusted is
+//! counted, not guessed.
+
+mod event;
+mod join;
+mod meta;
+mod trace;
+
+use crate::error::Result;
+use crate::intervals::Union;
+use crate::walk::Window;
+use dflash_timeline::{RunDir, Timeline};
+use meta::Meta;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+use trace::Trace;
+
+pub use trace::Discarded;
+
+/// One kernel capture.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Capture {
+    /// Name of the trace's file.
+    pub file: String,
+    /// The lane whose iterations were counted, as far as it is known.
+    pub lane: Option<String>,
+    /// First and last iteration of that lane.
+    pub iterations: Option<(u64, u64)>,
+    /// What the tracer could not see, in its words.
+    pub blind: Vec<String>,
+    /// Records that were used.
+    pub kernels: u64,
+    /// Records that were not.
+    pub discarded: Discarded,
+    /// What is wrong with the files, one line each.
+    pub problems: Vec<String>,
+    /// Over the whole capture.
+    pub devices: Vec<DeviceBusy>,
+    /// By stage; only where the trace could be placed on the timeline's clock.
+    pub lanes: Vec<LaneBusy>,
+}
+
+/// A stretch of device time. `busy_ns + idle_ns = window_ns`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Busy {
+    /// Its length.
+    pub window_ns: u64,
+    /// Time in which at least one kernel ran.
+    pub busy_ns: u64,
+    /// The rest.
+    pub idle_ns: u64,
+}
+
+impl Busy {
+    fn of(window_ns: u64, busy_ns: u64) -> Self {
+        let busy_ns = busy_ns.min(window_ns);
+        Self { window_ns, busy_ns, idle_ns: window_ns - busy_ns }
+    }
+
+    /// Busy ÷ window; `None` of an empty window.
+    #[must_use]
+    pub fn share(&self) -> Option<f64> {
+        (self.window_ns > 0).then(|| self.busy_ns as f64 / self.window_ns as f64)
+    }
+}
+
+/// One device over a capture: from its begin to its end, or from the first to the last kernel where those are unknown.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct DeviceBusy {
+    /// `cuda:0`, ….
+    pub device: String,
+    /// Kernels, copies and fills.
+    pub kernels: u64,
+    /// Streams that they ran on.
+    pub streams: u64,
+    /// How busy it was.
+    #[serde(flatten)]
+    pub busy: Busy,
+}
+
+/// One lane in a capture.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LaneBusy {
+    /// The lane.
+    pub lane: String,
+    /// Its device.
+    pub device: String,
+    /// Process of a multi-process run.
+    pub rank: u32,
+    /// Iterations with a device span inside of the capture.
+    pub iterations: u64,
+    /// Its stages in order of first use.
+    pub stages: Vec<StageBusy>,
+    /// From the first stage's begin to the last one's end, what lies in no stage.
+    pub between: Busy,
+    /// Device spans that the capture does not hold whole.
+    pub cut: u64,
+}
+
+/// One stage in a capture.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StageBusy {
+    /// The stage.
+    pub stage: String,
+    /// Device spans.
+    pub windows: u64,
+    /// How busy the device was in them.
+    #[serde(flatten)]
+    pub busy: Busy,
+}
+
+/// What ran on one device, on whatever clock.
+#[derive(Debug, Default)]
+struct Device {
+    kernels: u64,
+    streams: u64,
+    busy: Union,
+}
+
+/// Reads every capture of a run, by name. What cannot be read of one becomes one of its problems.
+///
+/// # Errors
+/// If the run's directory cannot be listed.
+pub fn captures(run: &RunDir, timeline: &Timeline, window: &Window) -> Result<Vec<Capture>> {
+    let io = |source| crate::Error::Io { path: run.path().to_owned(), source };
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(run.path()).map_err(io)? {
+        let name = entry.map_err(io)?.file_name().to_string_lossy().into_owned();
+        if name.starts_with("kernels-") && name.ends_with(".json") && !name.ends_with(".meta.json") {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names.into_iter().map(|name| capture(run.path(), name, timeline, window)).collect())
+}
+
+fn capture(directory: &Path, file: String, timeline: &Timeline, window: &Window) -> Capture {
+    let mut problems = Vec::new();
+    let path = directory.join(&file);
+    let beside = path.with_extension("meta.json");
+    let meta = Meta::read(&beside).unwrap_or_else(|problem| {
+        problems.push(problem);
+        Meta::default()
+    });
+    let mut trace = trace::read(&path);
+    problems.append(&mut trace.problems);
+    let offset = meta.offset(timeline, trace.begin());
+    if offset.is_none() && trace.kernels() > 0 {
+        problems.push("no clock anchor: the kernels cannot be placed on the timeline".into());
+    }
+    let (kernels, discarded) = (trace.kernels(), trace.discarded);
+    let devices = unions(trace, &offset);
+    let lanes = if offset.is_some() { join::lanes(timeline, window, &meta, &devices) } else { Vec::new() };
+    Capture {
+        file,
+        kernels,
+        discarded,
+        problems,
+        devices: devices.iter().filter_map(|(number, device)| over_all(*number, device, &meta)).collect(),
+        lanes,
+        iterations: meta.first_iteration.zip(meta.last_iteration),
+        lane: meta.lane,
+        blind: meta.blind,
+    }
+}
+
+/// The kernels of each device, on the timeline's clock if there is a way to it.
+fn unions(trace: Trace, offset: &Option<meta::Offset>) -> BTreeMap<u32, Device> {
+    let placed = |ns: i64| offset.as_ref().map_or(ns, |offset| offset.monotonic(ns));
+    let devices = trace.devices.into_iter().map(|(number, device)| {
+        let kernels = device.kernels.len() as u64;
+        let stretches = device.kernels.into_iter().map(|(begin, duration)| {
+            let begin = placed(begin.saturating_add(trace.base_ns));
+            (begin, begin.saturating_add(duration))
+        });
+        let (busy, streams) = (Union::of(stretches.collect()), device.streams.len() as u64);
+        (number, Device { kernels, streams, busy })
+    });
+    devices.collect()
+}
+
+fn over_all(number: u32, device: &Device, meta: &Meta) -> Option<DeviceBusy> {
+    let extent = device.busy.extent()?;
+    // A window without a single kernel in it is one on another clock.
+    let window = meta.window().filter(|window| device.busy.covered(*window) > 0).unwrap_or(extent);
+    let busy = Busy::of(window.1.abs_diff(window.0), device.busy.covered(window));
+    Some(DeviceBusy { device: format!("cuda:{number}"), kernels: device.kernels, streams: device.streams, busy })
+}

@@ -1,0 +1,129 @@
+//! What host and device time of one stage say together.
+//!
+//! Judged by the median of host ÷ device time over the iterations that have both. The bounds are wide on purpose: what
+//! lies between them gets no hint. A stage that runs dry on the device looks like one that waits for it, because its
+//! second event comes right after its last launch: only a kernel capture tells the two apart.
+
+use crate::stats::median;
+use serde::Serialize;
+
+/// Host time of at most this part of the device time: the host runs ahead.
+const AHEAD: f64 = 0.5;
+/// Host and device time within this ratio of each other are alike.
+const ALIKE: f64 = 1.25;
+/// Host time of at least this many times the device time: the device waits for launches.
+const BEHIND: f64 = 2.0;
+/// A stage with less than this on both clocks gets no hint: the two events alone take some 3 µs of it.
+const SHORT_NS: u64 = 20_000;
+/// Fewest iterations with both times that are judged.
+const FEWEST: usize = 5;
+/// Part of a stage's host time that makes what is nested in it speak for all of it.
+const MOST_OF_IT: f64 = 0.5;
+
+/// What a stage's two clocks say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hint {
+    /// Host ≪ device: the host launches and goes on, as it should.
+    Asynchronous,
+    /// The host waits for the device, and says so: a span `sync.*`, or one whose time is mostly such spans'.
+    Sync,
+    /// Host ≈ device without a span `sync.*`: something waits for the device unsaid, or the device runs dry.
+    HiddenSync,
+    /// Host ≫ device: the device waits for launches.
+    LaunchBound,
+}
+
+impl Hint {
+    /// The words for it in a table.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Asynchronous => "async",
+            Self::Sync => "sync",
+            Self::HiddenSync => "hidden sync",
+            Self::LaunchBound => "launch-bound",
+        }
+    }
+}
+
+/// What is known of one stage.
+pub(super) struct Evidence<'a> {
+    pub stage: &'a str,
+    /// Host and device time of the iterations that have both.
+    pub pairs: &'a [(u64, u64)],
+    /// Host time in all.
+    pub host_ns: u64,
+    /// Of that, in nested spans `sync.*`.
+    pub sync_ns: u64,
+}
+
+/// Whether a name says that the host waits for the device.
+pub(crate) fn is_sync(name: &str) -> bool {
+    name.starts_with("sync.")
+}
+
+/// Whether a name says that the lane waits for another lane: there is nothing to compare.
+pub(crate) fn is_wait(name: &str) -> bool {
+    name.ends_with(".wait") || name.ends_with(".put")
+}
+
+impl Evidence<'_> {
+    pub(super) fn hint(&self) -> Option<Hint> {
+        if is_sync(self.stage) {
+            return Some(Hint::Sync);
+        }
+        if is_wait(self.stage) {
+            return None;
+        }
+        if self.sync_ns > 0 && self.sync_ns as f64 >= MOST_OF_IT * self.host_ns as f64 {
+            return Some(Hint::Sync);
+        }
+        if self.pairs.len() < FEWEST || self.pairs.iter().all(|(host, device)| *host.max(device) < SHORT_NS) {
+            return None;
+        }
+        let ratios: Vec<f64> = self.pairs.iter().map(|(host, device)| *host as f64 / (*device).max(1) as f64).collect();
+        match median(&ratios)? {
+            ratio if ratio <= AHEAD => Some(Hint::Asynchronous),
+            ratio if ratio >= BEHIND => Some(Hint::LaunchBound),
+            ratio if (1.0 / ALIKE..=ALIKE).contains(&ratio) => Some(Hint::HiddenSync),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Evidence, Hint};
+
+    fn hint(stage: &str, host_us: u64, device_us: u64) -> Option<Hint> {
+        let pairs = vec![(host_us * 1000, device_us * 1000); 5];
+        Evidence { stage, pairs: &pairs, host_ns: host_us * 5000, sync_ns: 0 }.hint()
+    }
+
+    #[test]
+    fn two_clocks_side_by_side() {
+        assert_eq!(hint("drafter.forward", 100, 1000), Some(Hint::Asynchronous));
+        assert_eq!(hint("drafter.forward", 1000, 1100), Some(Hint::HiddenSync));
+        assert_eq!(hint("drafter.forward", 1000, 100), Some(Hint::LaunchBound));
+        assert_eq!(hint("drafter.forward", 1000, 0), Some(Hint::LaunchBound));
+        assert_eq!(hint("drafter.forward", 700, 1000), None, "between the bounds nothing is said");
+        assert_eq!(hint("drafter.upload", 3, 19), None, "too short to judge");
+    }
+
+    #[test]
+    fn names_that_say_what_they_do() {
+        assert_eq!(hint("sync.loss", 3, 3), Some(Hint::Sync));
+        assert_eq!(hint("drafter.wait", 1000, 1000), None);
+        assert_eq!(hint("target.put", 1000, 10), None);
+    }
+
+    #[test]
+    fn few_iterations_say_nothing_and_nested_syncs_speak_for_the_stage() {
+        let pairs = [(1_000_000, 1_000_000); 4];
+        let evidence = |sync_ns| Evidence { stage: "drafter.clip", pairs: &pairs, host_ns: 4_000_000, sync_ns };
+        assert_eq!(evidence(0).hint(), None);
+        assert_eq!(evidence(1_000_000).hint(), None);
+        assert_eq!(evidence(2_000_000).hint(), Some(Hint::Sync));
+    }
+}
