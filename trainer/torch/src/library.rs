@@ -26,14 +26,33 @@ pub enum CudaLibrary {
 /// the libtorch_cpu.so that is loaded, and in `$LD_LIBRARY_PATH`.
 pub fn load_cuda() -> &'static CudaLibrary {
     static LOADED: OnceLock<CudaLibrary> = OnceLock::new();
-    LOADED.get_or_init(|| match places().into_iter().map(|dir| dir.join(NAME)).find(|path| path.exists()) {
+    LOADED.get_or_init(|| {
+        let_go_of_cupti();
+        open()
+    })
+}
+
+fn open() -> CudaLibrary {
+    match places().into_iter().map(|dir| dir.join(NAME)).find(|path| path.exists()) {
         None => CudaLibrary::Absent,
         Some(path) => match dflash_sys::dlopen_global(&path) {
             Ok(()) => CudaLibrary::Loaded(path),
             Err(cause) => CudaLibrary::Failed { path, cause },
         },
-    })
+    }
 }
+
+/// After a kernel capture Kineto keeps CUPTI attached unless it is told to let go, and every launch then goes on costing
+/// more: a launch-bound loop stayed 30 % slower (docs/measurements.md). Said here, before CUDA and its threads are there:
+/// the environment must not change under other threads. Whoever has set the variable is obeyed.
+fn let_go_of_cupti() {
+    if env::var_os(TEARDOWN).is_none() {
+        // SAFETY: called once, before this process has asked for CUDA; see above.
+        unsafe { env::set_var(TEARDOWN, "1") };
+    }
+}
+
+const TEARDOWN: &str = "TEARDOWN_CUPTI";
 
 const NAME: &str = "libtorch_cuda.so";
 

@@ -66,27 +66,39 @@ fn captures_come_and_go_while_lanes_train() {
     let Some(_gpus) = gpus("captures_come_and_go_while_lanes_train", 1) else { return };
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
-    let stop = AtomicBool::new(false);
+    let (stop, warm) = (AtomicBool::new(false), Barrier::new(3));
     thread::scope(|scope| {
+        let _stop = StopOnDrop(&stop);
         for name in ["target:0", "drafter:0"] {
             let lane = || {
                 let stream = Stream::from_pool(GPU, Priority::Normal).unwrap();
                 let _guard = stream.enter().unwrap();
+                (0..20).for_each(|_| step());
+                warm.wait();
                 while !stop.load(Ordering::Relaxed) {
                     step();
                 }
             };
             thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, lane).unwrap();
         }
+        warm.wait();
         for round in 0..5 {
             start_capture().unwrap();
-            thread::sleep(Duration::from_millis(100));
+            thread::sleep(Duration::from_millis(200));
             let trace = stop_capture(&dir.path().join(format!("{round}.json"))).unwrap();
             eprintln!("round {round}: kernels {}, threads {:?}", trace.kernels, trace.threads);
             assert!(trace.kernels > 0, "round {round}");
             // Two lanes, and autograd's thread of this GPU.
             assert!(trace.threads.len() >= 3, "round {round}");
         }
-        stop.store(true, Ordering::Relaxed);
     });
+}
+
+/// A failed assertion must end the lanes too, else the test hangs.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
