@@ -3,11 +3,13 @@
 mod clock;
 mod dl;
 mod memory;
+mod peer;
 mod process;
 mod stop;
 
 pub use clock::{monotonic_ns, process_cpu_ns, realtime_ns, thread_cpu_ns};
 pub use dl::dlopen_global;
 pub use memory::keep_freed_memory;
+pub use peer::{effective_uid, peer_uid};
 pub use process::{hostname, page_size, pid_alive};
 pub use stop::{StopFlag, install_stop_flag};
