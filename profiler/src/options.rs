@@ -37,6 +37,8 @@ pub struct Options {
     pub write_every: Duration,
     /// How often it samples CPU time and memory of the process; `None`: never.
     pub sample_every: Option<Duration>,
+    /// Whether the same user may look at the run and ask things of it over a unix socket; its path goes into run.json.
+    pub control: bool,
 }
 
 impl Options {
@@ -52,6 +54,7 @@ impl Options {
             segment_bytes: 64 << 20,
             write_every: Duration::from_millis(250),
             sample_every: Some(Duration::from_secs(1)),
+            control: true,
         }
     }
 }

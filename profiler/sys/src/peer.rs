@@ -25,7 +25,11 @@ pub fn peer_uid(stream: &UnixStream) -> io::Result<u32> {
         let place = (&raw mut peer).cast();
         libc::getsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, place, &raw mut length)
     };
-    if done == 0 && length as usize == size_of::<libc::ucred>() { Ok(peer.uid) } else { Err(io::Error::last_os_error()) }
+    if done == 0 && length as usize == size_of::<libc::ucred>() {
+        Ok(peer.uid)
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 #[cfg(test)]

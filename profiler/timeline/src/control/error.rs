@@ -28,7 +28,9 @@ pub enum Error {
         host: String,
     },
     /// The run has no socket.
-    #[error("{run} takes no requests: it was started without control, or its socket could not be made (`dflash dump {run}` has a mark that says why)")]
+    #[error(
+        "{run} takes no requests: it was started without control, or its socket could not be made (`dflash dump {run}` has a mark that says why)"
+    )]
     NoSocket {
         /// The run.
         run: String,
