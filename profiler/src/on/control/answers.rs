@@ -110,9 +110,9 @@ impl Control {
         };
         // If the client goes meanwhile, the capture goes on: a mark says where its file lies.
         loop {
-            match job.wait(LOOK_EVERY) {
+            match if wait { job.wait(LOOK_EVERY) } else { job.wait_for_begin(LOOK_EVERY) } {
                 Phase::Ended(outcome) => return Ok(outcome.map(Answer::File)),
-                Phase::Begun { file, .. } if !wait => return Ok(Ok(Answer::File(file))),
+                Phase::Begun { file, .. } | Phase::Writing { file } if !wait => return Ok(Ok(Answer::File(file))),
                 phase => reply.progress(|| job.says(&phase))?,
             }
         }

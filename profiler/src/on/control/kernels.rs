@@ -88,10 +88,15 @@ impl Job {
         self.wait_while(most, |phase| !matches!(phase, Phase::Ended(_)))
     }
 
+    /// Where it is after at most so long; at once when the tracer has begun.
+    pub(super) fn wait_for_begin(&self, most: Duration) -> Phase {
+        self.wait_while(most, |phase| *phase == Phase::Waiting)
+    }
+
     /// Waits until the tracer has begun. Returns the file that will be written.
     pub(super) fn begun(&self) -> Result<PathBuf, String> {
         loop {
-            match self.wait_while(Duration::from_secs(1), |phase| *phase == Phase::Waiting) {
+            match self.wait_for_begin(Duration::from_secs(1)) {
                 Phase::Waiting => {}
                 Phase::Begun { file, .. } | Phase::Writing { file } => return Ok(file),
                 Phase::Ended(outcome) => return outcome,

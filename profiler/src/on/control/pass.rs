@@ -34,8 +34,7 @@ impl Pass {
 
     /// Number of the iteration that runs, and what it began as.
     pub(crate) fn look(&self) -> Option<(u64, Kind)> {
-        const KINDS: [Kind; 6] =
-            [Kind::Train, Kind::Warmup, Kind::Checkpoint, Kind::Eval, Kind::Bare, Kind::Drain];
+        const KINDS: [Kind; 6] = [Kind::Train, Kind::Warmup, Kind::Checkpoint, Kind::Eval, Kind::Bare, Kind::Drain];
         let packed = self.running.load(Ordering::Acquire);
         let kind = KINDS.into_iter().find(|kind| *kind as u64 == packed & 7);
         (packed >> 3).checked_sub(1).map(|number| (number, kind.unwrap_or_default()))
