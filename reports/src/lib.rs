@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod control;
 pub mod diff;
 pub mod dump;
 mod error;
