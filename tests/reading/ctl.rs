@@ -15,8 +15,14 @@ struct Live {
 
 impl Live {
     fn start(directory: &Path) -> Self {
-        let mut process =
-            Command::new(example()).arg("runs").current_dir(directory).stdout(Stdio::piped()).spawn().unwrap();
+        Self::with_runtime_directory(directory, None)
+    }
+
+    fn with_runtime_directory(directory: &Path, runtime: Option<&Path>) -> Self {
+        let mut command = Command::new(example());
+        command.arg("runs").current_dir(directory).stdout(Stdio::piped()).env_remove("XDG_RUNTIME_DIR");
+        command.envs(runtime.map(|runtime| ("XDG_RUNTIME_DIR", runtime)));
+        let mut process = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let run = RunDir::open(directory.join(line.trim())).unwrap();
@@ -109,6 +115,23 @@ fn a_process_that_was_killed_is_over() {
     assert_eq!(said.code, Some(2));
     assert!(said.stderr.contains("is over (died)"), "{}", said.stderr);
     std::fs::remove_file(socket).unwrap();
+}
+
+#[test]
+fn the_socket_lies_in_the_runtime_directory_if_its_path_is_short_enough() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    for (length, fits) in [(1, true), (100, false)] {
+        let runtime = dir.path().join("r".repeat(length));
+        std::fs::create_dir(&runtime).unwrap();
+        std::fs::set_permissions(&runtime, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let mut live = Live::with_runtime_directory(dir.path(), Some(&runtime));
+        let socket = live.run.manifest().unwrap().control.expect("there is a way out");
+        assert_eq!(socket.starts_with(&runtime), fits, "{}", socket.display());
+        assert_eq!(dflash(dir.path(), &["ctl", "stop"]).code, Some(0));
+        assert!(live.process.wait().unwrap().success());
+        assert!(!socket.exists());
+    }
 }
 
 #[test]

@@ -7,9 +7,9 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use dflash_profiler::Profiler;
 use dflash_profiler::timeline::control::{Ask, Client, Error};
 use dflash_profiler::timeline::{Manifest, RunDir, State};
+use dflash_profiler::{Profiler, Severity};
 
 use crate::support::{Run, options};
 
@@ -59,6 +59,24 @@ fn a_run_without_control_says_so() {
     let profiler = Profiler::start(options).unwrap();
     assert!(matches!(Client::connect(&other, 0, "test"), Err(Error::NoSocket { .. })));
     profiler.finish();
+    drop(run);
+}
+
+#[test]
+fn a_socket_that_cannot_be_told_is_noted_and_the_training_goes_on() {
+    let run = Run::start();
+    let directory = tempfile::tempdir().unwrap();
+    let other = RunDir::create(directory.path(), "other", Manifest::default()).unwrap();
+    // In the way of the file that replaces run.json.
+    fs::create_dir(other.path().join(format!(".run.json.{}", std::process::id()))).unwrap();
+    let profiler = Profiler::start(options(&other)).unwrap();
+    profiler.mark(Severity::Info, "trains");
+    profiler.finish();
+    let marks = dflash_profiler::timeline::read(&other).unwrap().marks;
+    assert_eq!(marks[0].severity, Severity::Info);
+    assert!(marks[0].text.starts_with("control: this run takes no requests: "), "{}", marks[0].text);
+    assert!(marks[0].text.contains("run.json"), "{}", marks[0].text);
+    assert_eq!(marks[1].text, "trains");
     drop(run);
 }
 
