@@ -4,7 +4,7 @@ use crate::exit::WhileRunning;
 use crate::output::{no_color, print, say};
 use crate::run_arg::RunArg;
 use dflash_reports::control;
-use dflash_reports::text::Look;
+use dflash_reports::text::{Look, harmless};
 use dflash_reports::timeline::control::{Answer, Ask, Client, Error};
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -94,7 +94,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         client.ask(args.what.ask(), &mut |progress| {
             if !args.json && progress != said {
                 said = progress.to_owned();
-                say(progress);
+                say(&harmless(progress));
             }
         })
     });
@@ -146,7 +146,7 @@ fn text(answer: &Answer) -> String {
         Answer::Stacks(threads) => control::stacks(threads, look),
         Answer::Cpu(report) => control::cpu(report),
         Answer::File(file) => format!("{}\n", file.display()),
-        Answer::Done(text) | Answer::Progress(text) | Answer::Error(text) => format!("{text}\n"),
+        Answer::Done(text) | Answer::Progress(text) | Answer::Error(text) => harmless(text) + "\n",
     }
 }
 
