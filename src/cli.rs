@@ -39,6 +39,8 @@ enum Command {
     Flamegraph(commands::flamegraph::Args),
     /// Compare two runs, or two CSV reports, and find regressions
     Diff(commands::diff::Args),
+    /// Look into a run that goes on, and ask things of it
+    Ctl(commands::ctl::Args),
     /// Print a run's records, or only its totals
     Dump(commands::dump::Args),
 }
@@ -60,6 +62,7 @@ impl Cli {
             Command::Report(args) => commands::report::run(&args),
             Command::Flamegraph(args) => commands::flamegraph::run(&args),
             Command::Diff(args) => commands::diff::run(&args),
+            Command::Ctl(args) => commands::ctl::run(&args),
             Command::Dump(args) => commands::dump::run(&args),
         }
     }

@@ -20,8 +20,15 @@ fn the_commands_and_their_options() {
 
 #[test]
 fn the_commands_that_read() {
-    for command in ["runs", "top", "report", "flamegraph", "diff", "dump"] {
+    for command in ["runs", "top", "report", "flamegraph", "diff", "dump", "ctl"] {
         insta::assert_snapshot!(command, help(&[command]));
+    }
+}
+
+#[test]
+fn what_may_be_asked_of_a_run() {
+    for what in ["status", "level", "mark", "cpu", "stacks", "kernels", "checkpoint", "stop"] {
+        insta::assert_snapshot!(format!("ctl_{what}"), help(&["ctl", what]));
     }
 }
 

@@ -1,10 +1,12 @@
 //! The whole interface without the feature `spans`: everything compiles, nothing is left of it.
 
 use std::marker::PhantomData;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use dflash_timeline::record::{Kind, Severity, Totals};
 
-use crate::{Level, Options, Result, Stat};
+use crate::{KernelCapture, Level, Options, Result, Stat};
 
 /// Keeps a guard on its thread, as with the feature.
 type NotSend = PhantomData<*const ()>;
@@ -40,6 +42,23 @@ impl Profiler {
     /// Does nothing.
     pub fn mark(&self, _severity: Severity, _text: &str) {}
 
+    /// Does nothing: without iterations there is nothing to join kernels to.
+    pub fn kernel_capture(&self, _capture: Arc<dyn KernelCapture>) {}
+
+    /// Captures nothing.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn capture_kernels(&self, _iterations: u64) -> std::result::Result<PathBuf, String> {
+        Err("nothing is recorded: this program was built without the feature `spans`".to_owned())
+    }
+
+    /// Requests that never come.
+    #[must_use]
+    pub fn requests(&self) -> Requests {
+        Requests
+    }
+
     /// `None`: nothing can fail.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
@@ -49,6 +68,29 @@ impl Profiler {
     /// Totals of nothing.
     pub fn finish(&self) -> Totals {
         Totals::default()
+    }
+}
+
+/// Requests that never come.
+#[derive(Clone, Debug, Default)]
+pub struct Requests;
+
+impl Requests {
+    /// Never.
+    #[inline(always)]
+    #[must_use]
+    pub fn take_checkpoint(&self) -> bool {
+        false
+    }
+
+    /// Does nothing.
+    pub fn checkpoint_written(&self, _outcome: std::result::Result<PathBuf, String>) {}
+
+    /// Never.
+    #[inline(always)]
+    #[must_use]
+    pub fn stop(&self) -> bool {
+        false
     }
 }
 

@@ -39,6 +39,8 @@ pub struct Options {
     pub sample_every: Option<Duration>,
     /// Which GPUs are sampled, and how often.
     pub nvml: crate::NvmlOptions,
+    /// Whether the same user may look at the run and ask things of it over a unix socket; its path goes into run.json.
+    pub control: bool,
 }
 
 impl Options {
@@ -55,6 +57,7 @@ impl Options {
             write_every: Duration::from_millis(250),
             sample_every: Some(Duration::from_secs(1)),
             nvml: crate::NvmlOptions::default(),
+            control: true,
         }
     }
 }

@@ -42,6 +42,10 @@ fn a_loop_runs_and_records_nothing() {
     set_level(Level::Layers);
     assert_eq!(level(), Level::Off);
     profiler.mark(Severity::Info, "nothing");
+    let requests = profiler.requests();
+    assert!(!requests.stop() && !requests.take_checkpoint());
+    assert!(profiler.capture_kernels(1).is_err());
+    assert_eq!(run.manifest().unwrap().control, None);
     assert_eq!((profiler.trouble(), profiler.finish().emitted), (None, 0));
     assert_eq!(fs::read_dir(run.timeline_dir()).unwrap().count(), 0);
 }

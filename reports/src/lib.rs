@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod allocator;
+pub mod control;
 pub mod counters;
 pub mod diff;
 pub mod dump;

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod bad_input;
+mod ctl;
 mod diff;
 mod recorded;
 mod report;

@@ -1,6 +1,7 @@
 //! prepare, train, eval and every reading command, on a tiny model, as a user runs them.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod control;
 pub mod tiny;
 
 use serde_json::Value;

@@ -9,6 +9,7 @@ use std::thread::Thread;
 use rtrb::Consumer;
 
 use super::clock::Clock;
+use super::control::{Pass, SoFar};
 use super::event::{Event, Remark};
 use super::open::OpenSpans;
 
@@ -28,6 +29,8 @@ pub(crate) struct Hub {
     pub remarks_dropped: AtomicU64,
     /// Why the recording stopped.
     pub trouble: Mutex<Option<String>>,
+    /// What the writer has written, for whoever asks.
+    pub so_far: Mutex<SoFar>,
     pub writer: OnceLock<Thread>,
 }
 
@@ -44,6 +47,8 @@ pub(crate) struct LaneShared {
     pub name: String,
     pub device: String,
     pub open: OpenSpans,
+    /// The iteration that runs.
+    pub pass: Pass,
     pub emitted: AtomicU64,
     pub dropped: AtomicU64,
     pub misplaced: AtomicU64,

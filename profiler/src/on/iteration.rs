@@ -38,7 +38,7 @@ struct Begun {
 ///
 /// An iteration inside another one is not recorded, and counted as misplaced.
 pub fn begin_iteration(kind: Kind) -> IterationGuard {
-    let begun = lane::with(Current::begin_iteration).flatten();
+    let begun = lane::with(|lane| lane.begin_iteration(kind)).flatten();
     IterationGuard { begun, kind: Cell::new(kind), tokens: Cell::new(NONE), not_send: PhantomData }
 }
 
@@ -63,7 +63,7 @@ impl Drop for IterationGuard {
 }
 
 impl Current {
-    fn begin_iteration(&mut self) -> Option<Begun> {
+    fn begin_iteration(&mut self, kind: Kind) -> Option<Begun> {
         if self.iteration.is_some() {
             bump(&self.shared.misplaced, 1);
             return None;
@@ -74,6 +74,7 @@ impl Current {
             return None;
         }
         self.iteration = Some(number);
+        self.shared.pass.begin(number, kind);
         self.base = self.shared.open.depth();
         let cpu_ns = dflash_sys::thread_cpu_ns();
         Some(Begun { number, cpu_ns, at: self.clock.ticks() })
@@ -90,6 +91,7 @@ impl Current {
             bump(&self.shared.misplaced, cut);
         }
         self.iteration = None;
+        self.shared.pass.end(begun.number);
         self.base = 0;
         self.stats.end_iteration(kind, end.saturating_sub(begun.at));
         self.emit(Event::Iteration { kind, number: begun.number, begin: begun.at, end, cpu_ns, tokens });

@@ -5,6 +5,7 @@
 
 mod clock;
 mod clock_map;
+mod control;
 mod event;
 mod feed;
 mod hub;
@@ -21,6 +22,8 @@ mod span;
 mod stats;
 mod writer;
 
+pub use control::Requests;
+pub use control::cpu_stub::{CpuReport, ThreadStack};
 pub use iteration::{IterationGuard, begin_iteration};
 pub use lane::{Lane, LaneGuard, flow_put, flow_take, take_stats};
 pub use level::{level, set_level};

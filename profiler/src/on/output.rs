@@ -85,6 +85,11 @@ impl Output {
         self.stream.as_ref().map_or(0, SegmentWriter::bytes)
     }
 
+    /// Records in the stream.
+    pub(crate) fn written(&self) -> u64 {
+        self.stream.as_ref().map_or(self.written, SegmentWriter::written)
+    }
+
     /// Hands what has gathered to the system.
     pub(crate) fn flush(&mut self, open: &[OpenSpan], totals: Totals) {
         self.write(|stream| stream.flush(open, totals));

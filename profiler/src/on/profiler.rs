@@ -10,6 +10,7 @@ use dflash_timeline::record::{Severity, Totals};
 use rtrb::RingBuffer;
 
 use super::clock::Clock;
+use super::control::{Control, Pass};
 use super::event::Remark;
 use super::hub::{Hub, LaneShared, NewLane, lock};
 use super::lane::{Current, Lane};
@@ -26,11 +27,12 @@ const REMARKS: usize = 1 << 14;
 /// A recording that goes on. Clones are handles of the same one; it ends with [`finish`](Self::finish), or when the last
 /// handle is dropped.
 #[derive(Clone, Debug, Default)]
-pub struct Profiler(Option<Arc<Inner>>);
+pub struct Profiler(pub(super) Option<Arc<Inner>>);
 
 #[derive(Debug)]
-struct Inner {
+pub(super) struct Inner {
     hub: Arc<Hub>,
+    pub(super) control: Arc<Control>,
     ring: usize,
     samplers: Mutex<Option<Samplers>>,
     writer: Mutex<Option<JoinHandle<Totals>>>,
@@ -52,6 +54,7 @@ impl Profiler {
             remarks_emitted: AtomicU64::new(0),
             remarks_dropped: AtomicU64::new(0),
             trouble: Mutex::default(),
+            so_far: Mutex::default(),
             writer: OnceLock::new(),
         });
         let writer = Writer::new(Arc::clone(&hub), remarks_to_write, &options)?;
@@ -62,7 +65,12 @@ impl Profiler {
         level::started(options.level);
         let (writer, totals) = (Mutex::new(Some(handle)), Mutex::default());
         let samplers = Mutex::new(Some(Samplers::start(&hub, &options)));
-        Ok(Self(Some(Arc::new(Inner { hub, ring: options.ring.max(2), samplers, writer, totals }))))
+        let control = Control::new(Arc::clone(&hub), &options);
+        let inner = Arc::new(Inner { hub, control, ring: options.ring.max(2), samplers, writer, totals });
+        if options.control {
+            inner.control.open(&inner);
+        }
+        Ok(Self(Some(inner)))
     }
 
     /// A profiler that records nothing.
@@ -82,10 +90,12 @@ impl Profiler {
             name: name.to_owned(),
             device: device.to_owned(),
             open: OpenSpans::new(),
+            pass: Pass::default(),
             emitted: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
             misplaced: AtomicU64::new(0),
         });
+        inner.control.lanes.add(&shared, &begun);
         lock(&hub.new_lanes).push(NewLane { events: consumer, shared: Arc::clone(&shared) });
         Lane(Some(Box::new(Current {
             clock: hub.clock.clone(),
@@ -134,6 +144,8 @@ impl Inner {
             samplers.end();
         }
         if let Some(handle) = lock(&self.writer).take() {
+            // Before the level falls: a kernel capture ends with it, and leaves its mark.
+            self.control.close();
             level::ended();
             self.hub.stop.store(true, Ordering::Release);
             handle.thread().unpark();

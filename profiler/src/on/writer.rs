@@ -10,6 +10,7 @@ use dflash_timeline::record::{Anchor, Mark, OpenSpan, Severity, Totals};
 use dflash_timeline::{IterationsWriter, SegmentWriter};
 
 use super::clock_map::ClockMap;
+use super::control::SoFar;
 use super::event::Remark;
 use super::feed::Feed;
 use super::hub::{Hub, lock};
@@ -133,6 +134,8 @@ impl Writer {
     fn write(&mut self) {
         let (open, totals) = self.state();
         self.out.flush(&open, totals);
+        let totals = Totals { written: self.out.written(), ..totals };
+        *lock(&self.hub.so_far) = SoFar { totals, bytes: self.out.bytes() };
     }
 
     fn end(mut self) -> Totals {

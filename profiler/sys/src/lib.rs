@@ -5,6 +5,7 @@ mod dl;
 mod memory;
 #[cfg(feature = "nvml")]
 mod nvlink;
+mod peer;
 mod process;
 mod stop;
 mod thread;
@@ -14,6 +15,7 @@ pub use dl::dlopen_global;
 pub use memory::keep_freed_memory;
 #[cfg(feature = "nvml")]
 pub use nvlink::nvlink_bytes;
+pub use peer::{effective_uid, peer_uid};
 pub use process::{hostname, page_size, pid_alive};
 pub use stop::{StopFlag, install_stop_flag};
 pub use thread::{context_switches, cpu_ns_of_thread, thread_id};

@@ -4,6 +4,7 @@
 //! bytes are described at the top of `format.rs` (blocks) and `encode.rs` (records).
 
 mod assemble;
+pub mod control;
 mod decode;
 mod encode;
 mod error;

@@ -1,6 +1,7 @@
 //! `run.json`: what a run is, and how it ended.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +72,8 @@ pub struct Manifest {
     pub gpus: Vec<String>,
     /// The config as resolved.
     pub config: serde_json::Value,
+    /// The unix socket over which the attempt that runs can be controlled on its host; rank 0's.
+    pub control: Option<PathBuf>,
     /// How it ended, in words.
     pub outcome: Option<String>,
     /// Results by name, e.g. `tau`.
@@ -94,6 +97,7 @@ impl Default for Manifest {
             commit: None,
             gpus: Vec::new(),
             config: serde_json::Value::Null,
+            control: None,
             outcome: None,
             results: BTreeMap::new(),
         }

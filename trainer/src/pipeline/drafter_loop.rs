@@ -71,8 +71,11 @@ impl<'a> DrafterTrainLoop<'a> {
             tokens += own;
             self.train(&states, step);
             step += 1;
-            let _span = span!("drafter.log");
-            self.log(step)?;
+            {
+                let _span = span!("drafter.log");
+                self.log(step)?;
+            }
+            self.shared.checkpoints.write_if_asked(&guard, &self.drafter, step);
         }
         let seconds = began.elapsed().as_secs_f64();
         let tokens_per_s = tokens as f64 / seconds.max(1e-9);

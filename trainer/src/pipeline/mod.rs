@@ -1,5 +1,6 @@
 //! The threaded pipeline: loader -> `TargetForwardLoop` -> `BufferedHSQueue` -> `DrafterTrainLoop`.
 
+mod checkpoint;
 mod drafter_loop;
 mod features;
 pub(crate) mod lane;

@@ -1,5 +1,6 @@
 //! Puts the lanes together, and takes them apart again whatever happens.
 
+use super::checkpoint::Checkpoints;
 use super::drafter_loop::{self, DrafterTrainLoop, shared_rows};
 use super::observe::Observer;
 use super::order::Order;
@@ -13,6 +14,7 @@ use crate::target::Target;
 use dflash_profiler::Profiler;
 use dflash_profiler::timeline::MetricsWriter;
 use dflash_profiler::timeline::record::{Kind, Severity};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,6 +50,8 @@ pub struct Parts<'a> {
     pub drafter_device: Device,
     /// Records the spans.
     pub profiler: &'a Profiler,
+    /// Where checkpoints go that are asked for on the way.
+    pub checkpoints: &'a Path,
     /// Watches.
     pub observer: &'a dyn Observer,
     /// Gets the metrics.
@@ -82,6 +86,7 @@ pub(super) struct Shared<'a> {
     pub(super) profiler: &'a Profiler,
     pub(super) observer: &'a dyn Observer,
     pub(super) target_wait: WaitTime,
+    pub(super) checkpoints: Checkpoints<'a>,
     warmup: u64,
     threads: usize,
     warnings: Mutex<Vec<String>>,
@@ -142,7 +147,8 @@ impl Shared<'_> {
 /// # Errors
 /// [`TrainError::Lane`] names the lane that failed and why; the other lanes have ended by then.
 pub fn run(parts: Parts<'_>) -> Result<Outcome, TrainError> {
-    let Parts { config, samples, target, drafter, drafter_device, profiler, observer, metrics, stop } = parts;
+    let Parts { config, samples, target, drafter, drafter_device, profiler, checkpoints, observer, metrics, stop } =
+        parts;
     let shared = Shared {
         samples,
         steps: config.train.steps,
@@ -153,6 +159,7 @@ pub fn run(parts: Parts<'_>) -> Result<Outcome, TrainError> {
         profiler,
         observer,
         target_wait: WaitTime::default(),
+        checkpoints: Checkpoints::new(profiler, target.config.clone(), checkpoints),
         warmup: config.profile.warmup_iterations,
         threads: config.pipeline.threads,
         warnings: Mutex::default(),

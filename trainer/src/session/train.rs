@@ -87,7 +87,9 @@ fn record(
     stop: Stop<'_>,
 ) -> Result<Trained, TrainError> {
     let profiler = start_profiler(run, config)?;
-    let outcome = run_pipeline(config, loaded, run, &profiler, observer, stop);
+    let requests = profiler.requests();
+    let stop = || stop() || requests.stop();
+    let outcome = run_pipeline(config, loaded, run, &profiler, observer, &stop);
     let trouble = profiler.trouble();
     profiler.finish();
     export(outcome?, target, run, config, trouble)
@@ -161,6 +163,7 @@ fn run_pipeline(
     stop: Stop<'_>,
 ) -> Result<pipeline::Outcome, TrainError> {
     let slots = loaded.drafter.config.block_size as usize - 1;
+    let checkpoints = run.checkpoints();
     pipeline::run(Parts {
         config,
         samples: &loaded.samples,
@@ -168,6 +171,7 @@ fn run_pipeline(
         drafter: loaded.drafter,
         drafter_device: loaded.drafter_device,
         profiler,
+        checkpoints: &checkpoints,
         observer,
         metrics: MetricsWriter::open(&run.metrics_csv(), slots)?,
         stop,
