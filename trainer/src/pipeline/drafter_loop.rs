@@ -75,7 +75,7 @@ impl<'a> DrafterTrainLoop<'a> {
                 let _span = span!("drafter.log");
                 self.log(step)?;
             }
-            self.shared.checkpoints.write_if_asked(&guard, &self.drafter, step);
+            self.shared.checkpoints.write_if_asked(&guard, &self.learner.drafter, step);
         }
         let seconds = began.elapsed().as_secs_f64();
         let tokens_per_s = tokens as f64 / seconds.max(1e-9);
