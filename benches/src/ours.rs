@@ -1,18 +1,25 @@
 //! dflash's own profiler, as a training uses it: a lane, a running writer, files in a run directory.
 
 use std::any::Any;
+use std::fs::{self, File};
 use std::hint::black_box;
-use std::thread;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dflash_profiler::timeline::{Manifest, RunDir};
-use dflash_profiler::{Counter, Kind, Level, Options, Profiler, Totals, begin_iteration, flow_put, set_level, span};
+use dflash_profiler::{
+    Counter, Kind, Level, Options, Profiler, Severity, Totals, begin_iteration, flow_put, set_level, span,
+};
 use tempfile::TempDir;
 
-use crate::subject::{Subject, time};
+use crate::subject::{Subject, time, wait_until};
 
 /// How often the writer empties the rings here: more often than in a training, so that rounds can follow each other.
 const WRITE_EVERY: Duration = Duration::from_millis(1);
+/// Bytes before the stream's end in which a mark is looked for: blocks that came after it are small, but may be many.
+const NEAR: u64 = 64 << 10;
 
 /// Any error of a bench: it ends the program, which prints it.
 pub type Fault = Box<dyn std::error::Error + Send + Sync>;
@@ -22,7 +29,9 @@ pub type Fault = Box<dyn std::error::Error + Send + Sync>;
 pub struct Recording {
     profiler: Profiler,
     depth: Counter,
+    run: RunDir,
     directory: TempDir,
+    settled: AtomicU64,
 }
 
 impl Recording {
@@ -30,12 +39,12 @@ impl Recording {
     pub fn start(ring: Option<usize>) -> Result<Self, Fault> {
         let directory = tempfile::tempdir()?;
         let run = RunDir::create(directory.path(), "bench", Manifest::default())?;
-        let mut options = Options::new(run);
+        let mut options = Options::new(run.clone());
         options.write_every = WRITE_EVERY;
         options.ring = ring.unwrap_or(options.ring);
         let profiler = Profiler::start(options)?;
         let depth = profiler.counter("bench.depth", "items");
-        Ok(Self { profiler, depth, directory })
+        Ok(Self { profiler, depth, run, directory, settled: AtomicU64::new(0) })
     }
 
     /// Ends it. What was dropped or misplaced must be 0, or the bench has measured something else.
@@ -49,10 +58,32 @@ impl Recording {
         }
     }
 
-    /// Where it writes.
-    #[must_use]
-    pub fn runs(&self) -> &std::path::Path {
-        self.directory.path()
+    /// Waits until the writer has emptied the rings. It takes marks after what the lanes recorded, so a mark that stands
+    /// in the stream says so; but the first may have overtaken what came while the rings were being emptied.
+    fn settle(&self) {
+        for _ in 0..2 {
+            let text = format!("settled-{}.", self.settled.fetch_add(1, Ordering::Relaxed));
+            self.profiler.mark(Severity::Info, &text);
+            wait_until(|| self.has_written(text.as_bytes()).unwrap_or(false));
+        }
+    }
+
+    /// Whether a text stands near the stream's end. That may lie in the last segment or the one before.
+    fn has_written(&self, text: &[u8]) -> io::Result<bool> {
+        let segments = fs::read_dir(self.run.timeline_dir())?.map(|segment| Ok(segment?.path()));
+        let mut segments = segments.collect::<io::Result<Vec<PathBuf>>>()?;
+        segments.sort();
+        for segment in segments.iter().rev().take(2) {
+            let mut file = File::open(segment)?;
+            let end = file.metadata()?.len();
+            file.seek(SeekFrom::Start(end.saturating_sub(NEAR)))?;
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)?;
+            if bytes.windows(text.len()).any(|window| window == text) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// One thing that this recording can be asked for.
@@ -128,7 +159,7 @@ impl Subject for Ours<'_> {
     }
 
     fn settle(&self) {
-        thread::sleep(2 * WRITE_EVERY);
+        self.recording.settle();
     }
 }
 

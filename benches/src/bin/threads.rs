@@ -9,7 +9,7 @@ use dflash_benches::subject::Subject;
 use dflash_benches::table::{Form, ns, table};
 
 const THREADS: [usize; 3] = [1, 2, 8];
-const BURSTS: usize = 15;
+const BURSTS: usize = 7;
 /// The three numbers of threads follow each other this often, so that drift of the machine hits all of them.
 const TURNS: usize = 3;
 

@@ -26,14 +26,12 @@ pub fn off() -> Vec<Box<dyn Subject>> {
 
 /// The peers that record, each with its collector running.
 pub fn recording() -> Result<Vec<Box<dyn Subject>>, Fault> {
-    let mut peers: Vec<Box<dyn Subject>> = vec![
+    Ok(vec![
         Box::new(Fastrace::start()),
         Box::new(Puffin::start()),
         Box::new(Chrome::start()?),
         Box::new(Registry::new()),
-    ];
-    #[cfg(feature = "tracy")]
-    peers.push(Box::new(Tracy::start()?));
-    peers.shrink_to_fit();
-    Ok(peers)
+        #[cfg(feature = "tracy")]
+        Box::new(Tracy::start()?),
+    ])
 }

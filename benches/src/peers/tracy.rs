@@ -110,3 +110,20 @@ impl Subject for Tracy {
         thread::sleep(Duration::from_millis(2));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Tracy;
+    use crate::subject::{Subject, wait_until};
+
+    /// Zones that are alike compress to some 0.8 bytes; what the client sends of itself is a few bytes a second.
+    #[test]
+    fn zones_reach_the_viewer() {
+        const ZONES: u32 = 20_000;
+        let tracy = Tracy::start().unwrap();
+        let before = tracy.bytes();
+        tracy.round(ZONES);
+        wait_until(|| tracy.bytes() - before > u64::from(ZONES) / 4);
+        assert!(tracy.bytes() - before > u64::from(ZONES) / 4, "{} bytes", tracy.bytes() - before);
+    }
+}
