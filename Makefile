@@ -3,7 +3,7 @@
 # scripts/libtorch has made links of the torch that this asks for; torch-sys itself would link its torch_cuda too.
 CARGO = env -u LIBTORCH_USE_PYTORCH cargo
 
-.PHONY: help setup demo demo-seeds test lint
+.PHONY: help setup demo demo-seeds test lint bench
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -22,7 +22,7 @@ demo-seeds: setup ## the demo over three seeds and 40 prompts
 	scripts/demo --seeds
 
 test: setup ## all tests: with libtorch, then the read side without it
-	$(CARGO) test --workspace
+	$(CARGO) test --workspace --exclude dflash-benches
 	$(CARGO) test --no-default-features -p dflash -p dflash-profiler -p dflash-timeline -p dflash-sys -p dflash-reports -p dflash-tui
 
 lint: ## formatting, clippy, documentation, shell scripts
@@ -33,3 +33,11 @@ lint: ## formatting, clippy, documentation, shell scripts
 	$(CARGO) clippy --no-default-features -p dflash --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
 	scripts/lint-shell
+
+bench: ## what a span costs beside its peers (benches/README.md); 3 minutes on a quiet machine
+	scripts/need cargo g++
+	cargo test --release -p dflash-benches --features tracy
+	cargo run --release -p dflash-benches --features tracy --bin paired
+	cargo run --release -p dflash-benches --features tracy --bin threads
+	cargo run --release -p dflash-benches --features tracy --bin stream
+	cargo bench -p dflash-benches --features tracy

@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// "a depends on b", for crates of this workspace.
-const ARROWS: [(&str, &str); 14] = [
+const ARROWS: [(&str, &str); 16] = [
     ("dflash", "dflash-reports"),
     ("dflash", "dflash-sys"),
     ("dflash", "dflash-trainer"),
     ("dflash", "dflash-tui"),
+    ("dflash-benches", "dflash-profiler"),
+    ("dflash-benches", "dflash-timeline"),
     ("dflash-profiler", "dflash-sys"),
     ("dflash-profiler", "dflash-timeline"),
     ("dflash-reports", "dflash-timeline"),
