@@ -1,7 +1,7 @@
 //! How much is recorded, for the whole process: what a span that is off looks at, and all it looks at.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, Once};
 
 use crate::Level;
 
@@ -41,6 +41,16 @@ pub(crate) fn started(level: Level) {
     } else {
         LEVEL.fetch_max(level as u8, Ordering::Relaxed);
     }
+}
+
+/// A forked child records nothing: the threads that write are its parent's. Locks of theirs may be held for ever there,
+/// and a device cannot be used.
+pub(crate) fn off_in_forked_children() {
+    static ONCE: Once = Once::new();
+    extern "C" fn off() {
+        LEVEL.store(Level::Off as u8, Ordering::Relaxed);
+    }
+    ONCE.call_once(|| dflash_sys::in_forked_children(off));
 }
 
 /// A profiler ended; the last one turns recording off.

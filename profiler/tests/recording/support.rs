@@ -28,6 +28,8 @@ impl Recording {
         let run = RunDir::create(directory.path(), "test", Manifest::default()).unwrap();
         let mut options = Options::new(run.clone());
         options.sample_every = None;
+        // Whoever counts spans wants them of every iteration.
+        options.bare.pairs = 0;
         change(&mut options);
         let profiler = Profiler::start(options).unwrap();
         Self { profiler, run, _directory: directory, _alone: alone }
