@@ -51,6 +51,7 @@ pub struct Options {
 #[non_exhaustive]
 pub struct DeviceTiming {
     /// How long after a span's end its device time may come. Then the span is written without, and counted as unresolved.
+    /// An event that seems lost is given up after three quarters of it, so that those behind it are not lost as well.
     pub deadline: Duration,
     /// The same at the recording's end, where the program waits for it.
     pub finish_deadline: Duration,

@@ -45,6 +45,17 @@ impl SimClock {
         }
     }
 
+    /// Lets so much time pass: a manual clock is moved, a real one waited for.
+    pub(super) fn pass(&self, duration: Duration) {
+        self.advance(duration);
+        if let Source::Real = self.0 {
+            let until = self.now_ns() + nanoseconds(duration);
+            while self.now_ns() < until {
+                std::hint::spin_loop();
+            }
+        }
+    }
+
     /// Moves a manual clock on; a real one moves by itself.
     pub fn advance(&self, by: Duration) {
         if let Source::Manual { now_ns, .. } = &self.0 {

@@ -16,7 +16,7 @@
 //! clock.advance(Duration::from_millis(3));
 //! assert!(end.ready()?);
 //! let off = begin.elapsed_ns(&*end)? - 2_000_000;
-//! assert!((0..=46).contains(&off), "14 ns of drift and a tick of 32 ns: {off}");
+//! assert!((0..=5_000).contains(&off), "the launch, 14 ns of drift, a tick of 32 ns: {off}");
 //! # Ok::<(), dflash_profiler::DeviceError>(())
 //! ```
 

@@ -5,6 +5,8 @@
 
 mod accounts;
 mod clocks;
+mod device;
+mod device_faults;
 mod live;
 mod structure;
 mod support;

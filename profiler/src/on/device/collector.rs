@@ -17,7 +17,7 @@ use crate::StreamKey;
 const IDLE_NS: i64 = 600_000_000_000;
 /// Times that a writer which does not come any more may leave lying about.
 const UNREAD: usize = 1 << 20;
-/// How often a collector without events looks about.
+/// How often a collector without lanes looks about.
 const REST: Duration = Duration::from_millis(100);
 
 /// Everything that the thread owns.
@@ -67,7 +67,7 @@ impl Collector {
                 thread::sleep(Duration::from_millis(1));
             } else {
                 let poll = self.hub.device.timing.poll_every;
-                thread::park_timeout(if busy { poll } else { poll.max(REST) });
+                thread::park_timeout(if self.lanes.is_empty() { poll.max(REST) } else { poll });
             }
         }
         self.end();
@@ -85,7 +85,8 @@ impl Collector {
             device.take_anchor(&self.hub, &*self.now);
         }
         let now_ns = (self.now)();
-        let expired_ns = now_ns.saturating_sub(nanoseconds(device.timing.deadline));
+        // Before the spans behind it are given up by the writer.
+        let expired_ns = now_ns.saturating_sub(nanoseconds(device.timing.deadline) / 4 * 3);
         let (hub, devices) = (&self.hub, &mut self.devices);
         self.lanes.retain_mut(|lane| {
             // Looked at first: what was sent before the lane ended is then in the ring.

@@ -17,6 +17,8 @@ mod fit;
 mod lane;
 mod shared;
 mod strides;
+#[cfg(test)]
+mod tests;
 mod times;
 
 pub(crate) use lane::{DeviceLane, LOST};
