@@ -4,7 +4,7 @@ use dflash_timeline::record::Severity;
 
 use super::event::{Event, Moved, Remark};
 use super::hub::bump;
-use super::lane::Current;
+use super::lane::{Current, UNWATCHED};
 use crate::{AllocatorCounters, AllocatorStats, DeviceError};
 
 /// The site of what lies between the stages; no span has it.
@@ -38,6 +38,7 @@ impl AllocatorWatch {
 
 impl Current {
     /// An iteration begins that is not bare.
+    #[cold]
     pub(crate) fn allocator_begin(&mut self) {
         if let Some((_, now)) = self.look_at_allocator()
             && let Some(watch) = &mut self.allocator
@@ -47,6 +48,7 @@ impl Current {
     }
 
     /// A stage begins: what moved since the last one is the residue's.
+    #[cold]
     pub(crate) fn allocator_before_stage(&mut self) {
         let now = self.clock.ticks();
         let fresh = self.clock.ticks_in(FRESH_NS);
@@ -56,6 +58,7 @@ impl Current {
     }
 
     /// A stage has ended.
+    #[cold]
     pub(crate) fn allocator_after_stage(&mut self, site: u32) {
         let Some((before, now)) = self.look_at_allocator() else { return };
         let moved = [
@@ -73,6 +76,7 @@ impl Current {
     }
 
     /// An iteration that is not bare has ended.
+    #[cold]
     pub(crate) fn allocator_end(&mut self) {
         self.allocator_after_stage(RESIDUE_SITE);
         let Some(watch) = &self.allocator else { return };
@@ -100,7 +104,7 @@ impl Current {
     /// It is not asked again.
     #[cold]
     fn allocator_failed(&mut self, error: &DeviceError) {
-        self.allocator = None;
+        (self.allocator, self.watched) = (None, UNWATCHED);
         let lane = &self.shared.name;
         let text = format!("lane {lane}: the allocator is no longer looked at, since it has no counters: {error}");
         self.hub.remark(Remark::Mark { severity: Severity::Warning, at: self.clock.ticks(), text });

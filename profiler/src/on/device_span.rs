@@ -93,16 +93,17 @@ impl Current {
         if !wanted || self.iteration.is_some_and(|number| !number.is_multiple_of(stride)) {
             return self.begin_span(site, index, level).map(|span| DeviceSpanGuard { span, begun: None });
         }
-        if self.allocator.is_some() {
-            self.before_span(depth);
+        if depth == self.watched {
+            self.allocator_before_stage();
         }
         let asked = self.clock.ticks();
         let key = stream.key();
         let moment = self.device().moment(stream, key, asked);
         let span = self.push_span(depth, site, index);
-        bump(&self.shared.spent, span.begin_ticks().saturating_sub(asked));
+        let (begin, _, _) = span.place();
+        bump(&self.shared.spent, begin.saturating_sub(asked));
         if let Some(moment) = moment.filter(|moment| *moment != LOST) {
-            self.device().done(span.begin_ticks());
+            self.device().done(begin);
             self.device().open(moment);
         }
         Some(DeviceSpanGuard { span, begun: moment.map(|moment| Begun { stream, key, moment }) })
@@ -119,8 +120,9 @@ impl Current {
             }
             bump(&self.shared.spent, after.saturating_sub(end));
             self.emit_with(Event::Ticket(Ticket { begin: begun.moment, end: moment }), record);
-            if self.allocator.is_some() {
-                self.after_span(span);
+            let (_, depth, site) = span.place();
+            if depth == self.watched {
+                self.allocator_after_stage(site);
             }
         }
         if here && begun.moment != LOST {

@@ -8,7 +8,7 @@ use dflash_timeline::record::Kind;
 
 use super::event::{Event, NONE, Pairing};
 use super::hub::bump;
-use super::lane::{self, Current, limits};
+use super::lane::{self, Current, UNWATCHED, limits};
 use super::level;
 
 /// An iteration that runs. It ends when the guard is dropped, on its own thread:
@@ -91,6 +91,7 @@ impl Current {
         }
         self.limits = limits(self.base);
         if self.allocator.is_some() {
+            self.watched = self.base;
             self.allocator_begin();
         }
         let cpu_ns = dflash_sys::thread_cpu_ns();
@@ -113,7 +114,7 @@ impl Current {
         }
         self.iteration = None;
         self.base = 0;
-        self.limits = limits(0);
+        (self.limits, self.watched) = (limits(0), UNWATCHED);
         // What the loop says comes first: a bare pass that wrote a checkpoint is one that wrote a checkpoint.
         let kind = if bare && kind == Kind::Train { Kind::Bare } else { kind };
         self.stats.end_iteration(kind, end.saturating_sub(begun.at));

@@ -51,7 +51,12 @@ pub(crate) struct Current {
     pub schedule: Schedule,
     pub device: Option<Box<DeviceLane>>,
     pub allocator: Option<Box<AllocatorWatch>>,
+    /// Depth of the spans around which the allocator is looked at; none has [`UNWATCHED`].
+    pub watched: usize,
 }
+
+/// No span is so deep.
+pub(crate) const UNWATCHED: usize = usize::MAX;
 
 /// The limits of a lane at the begin of an iteration, or outside of all, with so many spans open.
 pub(crate) fn limits(base: usize) -> [usize; 2] {
@@ -77,6 +82,7 @@ impl Lane {
             schedule: Schedule::new(&hub.bare, name),
             device: None,
             allocator: None,
+            watched: UNWATCHED,
         })));
         (lane, end)
     }

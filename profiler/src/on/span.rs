@@ -58,6 +58,11 @@ impl SpanGuard {
     pub(crate) fn is_recorded(&self) -> bool {
         self.site != 0
     }
+
+    /// When it began, where it lies on its lane's stack, and what it is called.
+    pub(crate) fn place(&self) -> (u64, usize, u32) {
+        (self.begin, self.depth as usize, self.site)
+    }
 }
 
 impl Drop for SpanGuard {
@@ -74,11 +79,14 @@ impl Current {
     pub(crate) fn begin_span(&mut self, site: u32, index: u64, level: u8) -> Option<SpanGuard> {
         let depth = self.shared.open.depth();
         if depth >= self.limits[usize::from(level >= Level::Layers as u8)] {
-            self.refuse(depth, level);
+            // Not at this level, or in a bare iteration; or too deep, which is a loss.
+            if depth >= DEEPEST && !self.is_bare() && level >= Level::Layers as u8 {
+                self.too_deep();
+            }
             return None;
         }
-        if self.allocator.is_some() {
-            self.before_span(depth);
+        if depth == self.watched {
+            self.allocator_before_stage();
         }
         Some(self.push_span(depth, site, index))
     }
@@ -95,8 +103,8 @@ impl Current {
         let end = self.clock.ticks();
         if let Some(record) = self.close_span(guard, end) {
             self.emit(record);
-            if self.allocator.is_some() {
-                self.after_span(guard);
+            if guard.depth as usize == self.watched {
+                self.allocator_after_stage(guard.site);
             }
         }
     }
@@ -120,14 +128,6 @@ impl Current {
         Some(Event::Span { depth: level, site: guard.site, index: guard.index, iteration, begin: guard.begin, end })
     }
 
-    /// Not at this level, or in a bare iteration; or too deep, which is a loss.
-    #[cold]
-    fn refuse(&mut self, depth: usize, level: u8) {
-        if level >= Level::Layers as u8 && depth >= DEEPEST && !self.is_bare() {
-            self.too_deep();
-        }
-    }
-
     /// A guard was dropped while spans inside it are open, or after its iteration (which has counted it).
     #[cold]
     fn misplaced(&mut self, guard: &SpanGuard) {
@@ -140,26 +140,6 @@ impl Current {
     /// Whether a span is open on this very lane.
     pub(crate) fn holds(&self, guard: &SpanGuard) -> bool {
         self.shared.open.holds(guard.depth as usize, guard.begin)
-    }
-
-    #[cold]
-    pub(crate) fn before_span(&mut self, depth: usize) {
-        if depth == self.base && self.iteration.is_some() {
-            self.allocator_before_stage();
-        }
-    }
-
-    #[cold]
-    pub(crate) fn after_span(&mut self, guard: &SpanGuard) {
-        if guard.depth as usize == self.base && self.iteration.is_some() {
-            self.allocator_after_stage(guard.site);
-        }
-    }
-}
-
-impl SpanGuard {
-    pub(crate) fn begin_ticks(&self) -> u64 {
-        self.begin
     }
 }
 

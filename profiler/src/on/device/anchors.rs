@@ -26,6 +26,9 @@ pub(super) struct Anchors {
     pub map: DeviceMap,
 }
 
+/// An event, the host's time at it, and how far that may be off.
+type Bracketed = (Box<dyn DeviceEvent>, i64, u64);
+
 #[derive(Debug)]
 struct Taken {
     event: Box<dyn DeviceEvent>,
@@ -71,7 +74,7 @@ impl Anchors {
     }
 
     /// Event, middle and half width of the narrowest bracket.
-    fn best_bracket(&mut self, now: Now<'_>) -> Result<Option<(Box<dyn DeviceEvent>, i64, u64)>, DeviceError> {
+    fn best_bracket(&mut self, now: Now<'_>) -> Result<Option<Bracketed>, DeviceError> {
         let until = now() + ALL_NS;
         let mut best: Option<(Box<dyn DeviceEvent>, i64, i64)> = None;
         for _ in 0..TRIES {

@@ -48,6 +48,9 @@ pub(crate) struct NewDeviceLane {
     pub recycled: Producer<Recycled>,
 }
 
+/// A device and its side stream.
+type NewDevice = (Arc<DeviceState>, Box<dyn DeviceStream>);
+
 /// A device that some lane uses.
 #[derive(Debug)]
 pub(crate) struct DeviceState {
@@ -102,7 +105,7 @@ pub(crate) struct DeviceHub {
     pub timing: DeviceTiming,
     pub new_lanes: Mutex<Vec<NewDeviceLane>>,
     /// Devices that the collector has not seen yet, each with a stream for its anchors.
-    pub new_devices: Mutex<Vec<(Arc<DeviceState>, Box<dyn DeviceStream>)>>,
+    pub new_devices: Mutex<Vec<NewDevice>>,
     pub anchors: Mutex<Vec<NewAnchor>>,
     states: Mutex<Vec<Arc<DeviceState>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
