@@ -13,6 +13,23 @@ pub(crate) const RESIDUE_SITE: u32 = 0;
 /// A reading younger than this is taken for the present one: nothing was allocated in between. Nanoseconds.
 const FRESH_NS: u64 = 1_000;
 
+impl Moved {
+    /// Name and unit of the counter.
+    pub(crate) fn counter(self, device: &str, stage: &str) -> (String, &'static str) {
+        let (what, of_stage, unit) = match self {
+            Self::DeviceAllocations => ("device_allocations", true, "count"),
+            Self::DeviceFrees => ("device_frees", true, "count"),
+            Self::Retries => ("retries", true, "count"),
+            Self::OutOfMemory => ("out_of_memory", true, "count"),
+            Self::Allocations => ("allocations", false, "count"),
+            Self::Reserved => ("reserved", false, "bytes"),
+            Self::Active => ("active", false, "bytes"),
+        };
+        let stage = if of_stage { format!(".{stage}") } else { String::new() };
+        (format!("allocator.{device}.{what}{stage}"), unit)
+    }
+}
+
 /// An allocator that a lane looks at.
 #[derive(Debug)]
 pub(crate) struct AllocatorWatch {

@@ -61,7 +61,9 @@ impl<'a> DeviceSpanGuard<'a> {
 
     #[inline(never)]
     fn end(&mut self) {
-        if let Some(begun) = self.begun.take() {
+        if let Some(begun) = self.begun.take()
+            && !level::is_forked()
+        {
             // Nobody ends it without a lane, as with a host span.
             let span = self.span.disarm();
             lane::with(|lane| lane.end_device_span(&span, &begun));

@@ -192,16 +192,7 @@ impl Feed {
     /// A reading of the lane's allocator.
     fn moved(&mut self, what: Moved, site: u32, time_ns: i64, value: u64, out: &mut Output) {
         let device = self.shared.allocator.get().map_or("?", String::as_str);
-        let stage = site::name(site);
-        let (name, unit) = match what {
-            Moved::DeviceAllocations => (format!("allocator.{device}.device_allocations.{stage}"), "count"),
-            Moved::DeviceFrees => (format!("allocator.{device}.device_frees.{stage}"), "count"),
-            Moved::Retries => (format!("allocator.{device}.retries.{stage}"), "count"),
-            Moved::OutOfMemory => (format!("allocator.{device}.out_of_memory.{stage}"), "count"),
-            Moved::Allocations => (format!("allocator.{device}.allocations"), "count"),
-            Moved::Reserved => (format!("allocator.{device}.reserved"), "bytes"),
-            Moved::Active => (format!("allocator.{device}.active"), "bytes"),
-        };
+        let (name, unit) = what.counter(device, site::name(site));
         out.sample(self.source, &name, unit, time_ns, value as f64);
     }
 

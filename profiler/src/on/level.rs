@@ -1,11 +1,14 @@
 //! How much is recorded, for the whole process: what a span that is off looks at, and all it looks at.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, Once};
 
 use crate::Level;
 
 static LEVEL: AtomicU8 = AtomicU8::new(Level::Off as u8);
+
+/// This is a forked child of a process with a profiler.
+static FORKED: AtomicBool = AtomicBool::new(false);
 
 /// Profilers that run. Without one there is nothing to record for.
 static RUNNING: Mutex<usize> = Mutex::new(0);
@@ -49,8 +52,15 @@ pub(crate) fn off_in_forked_children() {
     static ONCE: Once = Once::new();
     extern "C" fn off() {
         LEVEL.store(Level::Off as u8, Ordering::Relaxed);
+        FORKED.store(true, Ordering::Relaxed);
     }
     ONCE.call_once(|| dflash_sys::in_forked_children(off));
+}
+
+/// Whether this is a forked child: spans that were open at the fork end here as well, but not on their devices.
+#[inline]
+pub(crate) fn is_forked() -> bool {
+    FORKED.load(Ordering::Relaxed)
 }
 
 /// A profiler ended; the last one turns recording off.

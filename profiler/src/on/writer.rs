@@ -95,12 +95,12 @@ impl Writer {
             }
             if due(&mut sampled, self.sample_every) || (stop && self.sample_every.is_some()) {
                 self.sample();
-                self.publish_costs();
+                cost::publish(&self.hub, &mut self.feeds, &mut self.out);
             }
             if stop {
                 return self.end();
             }
-            self.watch_budget();
+            self.budget.watch(&mut self.feeds, &mut self.out);
             if wrote.elapsed() >= self.write_every {
                 wrote = Instant::now();
                 self.write();
@@ -169,45 +169,6 @@ impl Writer {
         let time_ns = dflash_sys::monotonic_ns();
         for (name, unit, value) in readings {
             self.out.own_sample(&name, unit, time_ns, value);
-        }
-    }
-
-    /// What instrumentation costs each lane.
-    fn publish_costs(&mut self) {
-        let Some(costs) = self.hub.call_costs.get() else { return };
-        let time_ns = dflash_sys::monotonic_ns();
-        for feed in &mut self.feeds {
-            let lane = &feed.shared.name;
-            let mut percent = |what, share: f64| {
-                self.out.own_sample(&format!("profiler.cost.{lane}.{what}"), "%", time_ns, share * 100.0);
-            };
-            let spent_ns = self.hub.clock.duration(feed.shared.spent.load(Ordering::Relaxed)).as_nanos() as u64;
-            if let Some(share) = feed.cost.calls(costs, spent_ns) {
-                percent("calls", share);
-            }
-            if feed.cost.take_unpublished()
-                && let Some((low, high)) = feed.cost.interval()
-            {
-                percent("low", low);
-                percent("high", high);
-            }
-        }
-    }
-
-    /// Lowers the level where instrumentation costs too much.
-    fn watch_budget(&mut self) {
-        let mut forget = self.budget.level_changed();
-        for feed in &mut self.feeds {
-            if !forget
-                && feed.cost.take_fresh()
-                && let Some(text) = self.budget.check(&feed.shared.name, &mut feed.cost)
-            {
-                self.out.warn(text);
-                forget = true;
-            }
-        }
-        if forget {
-            self.feeds.iter_mut().for_each(|feed| feed.cost.forget());
         }
     }
 

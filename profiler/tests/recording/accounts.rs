@@ -4,6 +4,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dflash_profiler::sim::{SimClock, SimDevice};
 use dflash_profiler::timeline::record::{LaneId, Severity};
 use dflash_profiler::timeline::{Manifest, RunDir, read};
 use dflash_profiler::{Kind, Level, Options, Profiler, begin_iteration, flow_put, span};
@@ -202,7 +203,10 @@ fn what_a_lane_records_after_the_end_is_late() {
 
 #[test]
 fn a_forked_child_writes_nothing_and_ends() {
-    let recording = Recording::with(|options| options.write_every = Duration::from_millis(5));
+    let recording = Recording::with(|options| {
+        options.write_every = Duration::from_millis(5);
+        options.level = Level::Layers;
+    });
     let lane = recording.profiler.lane("a", "cpu").enter();
     let step = || {
         let _iteration = begin_iteration(Kind::Train);
@@ -210,24 +214,30 @@ fn a_forked_child_writes_nothing_and_ends() {
     };
     step();
     let open = span!("around.the.fork");
+    let stream = SimDevice::new(0, SimClock::real()).stream(0);
+    let mut on_device = Some(span!("on.a.device", &stream));
+    let before = stream.records();
     for _ in 0..3 {
         let profiler = recording.profiler.clone();
         let code = dflash_sys::fork_and_wait(Duration::from_secs(30), || {
             // A child that goes on as if nothing had happened.
             let off = dflash_profiler::level() == Level::Off;
             (0..1_000).for_each(|_| step());
+            drop(on_device.take());
+            let untouched = stream.records() == before;
             profiler.mark(Severity::Info, "of the child");
-            u8::from(off && profiler.finish() == dflash_profiler::Totals::default())
+            u8::from(off && untouched && profiler.finish() == dflash_profiler::Totals::default())
         });
         assert_eq!(code.unwrap(), 1);
     }
+    drop(on_device);
     drop(open);
     step();
     let sleep = std::process::Command::new("true").status().unwrap();
     assert!(sleep.success());
     drop(lane);
     let (timeline, totals) = recording.finish();
-    assert_eq!((timeline.spans.len(), timeline.iterations.len(), timeline.marks.len()), (3, 2, 0));
+    assert_eq!((timeline.spans.len(), timeline.iterations.len(), timeline.marks.len()), (4, 2, 0));
     assert_eq!(totals.dropped, 0);
 }
 

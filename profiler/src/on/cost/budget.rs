@@ -1,6 +1,8 @@
 //! The limit on what instrumentation may cost.
 
+use super::super::feed::Feed;
 use super::super::level;
+use super::super::output::Output;
 use super::pairs::LaneCost;
 use crate::Level;
 
@@ -24,14 +26,31 @@ impl Budget {
         Self { max_overhead, below: Level::Layers, measured: level::level() }
     }
 
+    /// Looks at every lane that has new pairs.
+    pub(crate) fn watch(&mut self, feeds: &mut [Feed], out: &mut Output) {
+        let mut forget = self.level_changed();
+        for feed in &mut *feeds {
+            if !forget
+                && feed.cost.take_fresh()
+                && let Some(text) = self.check(&feed.shared.name, &mut feed.cost)
+            {
+                out.warn(text);
+                forget = true;
+            }
+        }
+        if forget {
+            feeds.iter_mut().for_each(|feed| feed.cost.forget());
+        }
+    }
+
     /// Whether the level has changed since the last call: pairs from before then say nothing.
-    pub(crate) fn level_changed(&mut self) -> bool {
+    fn level_changed(&mut self) -> bool {
         let level = level::level();
         std::mem::replace(&mut self.measured, level) != level
     }
 
     /// Looks at a lane with new pairs. If it costs too much, lowers the level, and returns what to say.
-    pub(crate) fn check(&mut self, lane: &str, cost: &mut LaneCost) -> Option<String> {
+    fn check(&mut self, lane: &str, cost: &mut LaneCost) -> Option<String> {
         let (low, _) = cost.certain(TAIL)?;
         let next = lower(self.measured)?;
         if low <= self.max_overhead || self.measured > self.below {

@@ -10,9 +10,11 @@ mod budget;
 mod calibrate;
 mod interval;
 mod pairs;
+mod publish;
 mod schedule;
 
 pub(crate) use budget::Budget;
 pub(crate) use calibrate::{CallCosts, calibrate};
 pub(crate) use pairs::LaneCost;
+pub(crate) use publish::publish;
 pub(crate) use schedule::Schedule;
