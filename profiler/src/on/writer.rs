@@ -20,7 +20,8 @@ use super::rows::Rows;
 use super::sampler::Sampler;
 use crate::{LaneAccount, Options, Result};
 
-/// How often the map from ticks to nanoseconds learns.
+/// How often the map from ticks to nanoseconds learns: from the first time, doubling, to the usual.
+const LEARN_FIRST: Duration = Duration::from_millis(100);
 const LEARN_EVERY: Duration = Duration::from_secs(1);
 /// How often the stream says what the date is, and what became of each lane's records.
 const ANCHOR_EVERY: Duration = Duration::from_secs(10);
@@ -77,6 +78,7 @@ impl Writer {
     pub(crate) fn run(mut self) -> Ended {
         let _ = self.hub.call_costs.set(cost::calibrate(&self.hub));
         let (mut wrote, mut learned, mut sampled, mut anchored) = (Instant::now(), Instant::now(), None, None);
+        let mut learn_every = LEARN_FIRST;
         loop {
             // Looked at before collecting: what was recorded before the stop is collected.
             let stop = self.hub.stop.load(Ordering::Acquire);
@@ -85,8 +87,9 @@ impl Writer {
                 self.count_made();
                 self.out.lane_totals();
             }
-            if learned.elapsed() >= LEARN_EVERY {
+            if learned.elapsed() >= learn_every {
                 learned = Instant::now();
+                learn_every = (learn_every * 2).min(LEARN_EVERY);
                 self.map.learn(self.hub.clock.pair());
             }
             self.collect();
