@@ -116,24 +116,27 @@ fn segments_rotate_and_attempts_follow_each_other() {
         options.segment_bytes = 200;
         options.write_every = Duration::from_millis(2);
     });
-    let work = |profiler: &Profiler| {
+    let segments = || fs::read_dir(recording.run.timeline_dir()).unwrap().count();
+    let work = |profiler: &Profiler, more: usize| {
         let _lane = profiler.lane("a", "cpu").enter();
-        for _ in 0..30 {
+        let (begin, wanted) = (Instant::now(), segments() + more);
+        while segments() < wanted {
             let _span = span!("a.step");
             thread::sleep(Duration::from_millis(1));
+            assert!(begin.elapsed() < Duration::from_secs(30), "{} segments of {wanted}", segments());
         }
     };
-    work(&recording.profiler);
+    work(&recording.profiler, 3);
     let (_, first) = recording.finish();
-    assert!(fs::read_dir(recording.run.timeline_dir()).unwrap().count() > 2);
 
     let mut options = Options::new(recording.run.clone());
-    (options.attempt, options.sample_every) = (2, None);
+    (options.attempt, options.sample_every, options.segment_bytes) = (2, None, 200);
+    options.write_every = Duration::from_millis(2);
     let second = Profiler::start(options).unwrap();
-    work(&second);
+    work(&second, 2);
     let second = second.finish();
     let timeline = read(&recording.run).unwrap();
-    assert_eq!(timeline.spans.len(), 60);
+    assert_eq!(timeline.spans.len() as u64, first.written + second.written);
     assert_eq!(timeline.totals.written, first.written + second.written);
     assert_eq!(records(&timeline), timeline.totals.written);
     assert!(timeline.health.ended && timeline.health.problems.is_empty(), "{:?}", timeline.health);
