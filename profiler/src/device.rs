@@ -4,6 +4,7 @@
 use std::any::Any;
 use std::fmt::Debug;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Which stream of which device: spans on the same key ran one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -65,6 +66,73 @@ pub trait DeviceEvent: Debug + Send {
     /// As [`as_any`](Self::as_any), to record.
     fn as_any_mut(&mut self) -> &mut dyn Any;
 }
+
+/// What [`span!`](crate::span) takes as its stream: a reference to a stream, or to an `Option` of one. `None` (a loop on
+/// the CPU has no stream) gives a host span.
+pub trait StreamArgument<'a> {
+    /// The stream, where there is one.
+    fn stream(self) -> Option<&'a dyn DeviceStream>;
+}
+
+impl<'a, T: DeviceStream> StreamArgument<'a> for &'a T {
+    #[inline(always)]
+    fn stream(self) -> Option<&'a dyn DeviceStream> {
+        Some(self)
+    }
+}
+
+impl<'a, T: DeviceStream> StreamArgument<'a> for &'a Option<T> {
+    #[inline(always)]
+    fn stream(self) -> Option<&'a dyn DeviceStream> {
+        self.as_ref().map(|stream| stream as &dyn DeviceStream)
+    }
+}
+
+impl<'a, T: DeviceStream> StreamArgument<'a> for Option<&'a T> {
+    #[inline(always)]
+    fn stream(self) -> Option<&'a dyn DeviceStream> {
+        self.map(|stream| stream as &dyn DeviceStream)
+    }
+}
+
+impl<'a> StreamArgument<'a> for &'a dyn DeviceStream {
+    #[inline(always)]
+    fn stream(self) -> Option<&'a dyn DeviceStream> {
+        Some(self)
+    }
+}
+
+impl<'a> StreamArgument<'a> for Option<&'a dyn DeviceStream> {
+    #[inline(always)]
+    fn stream(self) -> Option<&'a dyn DeviceStream> {
+        self
+    }
+}
+
+macro_rules! forward {
+    ($pointer:ident) => {
+        impl<T: DeviceStream + ?Sized> DeviceStream for $pointer<T> {
+            fn key(&self) -> StreamKey {
+                (**self).key()
+            }
+
+            fn new_event(&self) -> Result<Box<dyn DeviceEvent>, DeviceError> {
+                (**self).new_event()
+            }
+
+            fn record(&self, event: &mut dyn DeviceEvent) -> Result<(), DeviceError> {
+                (**self).record(event)
+            }
+
+            fn side(&self) -> Result<Box<dyn DeviceStream>, DeviceError> {
+                (**self).side()
+            }
+        }
+    };
+}
+
+forward!(Box);
+forward!(Arc);
 
 /// Counters of a caching allocator since the process's start, and its present state. One a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

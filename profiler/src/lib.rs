@@ -7,9 +7,13 @@ mod off;
 #[cfg(feature = "spans")]
 mod on;
 mod options;
+mod profile_stats;
 mod samplers_options;
+pub mod sim;
 
-pub use device::{AllocatorCounters, AllocatorStats, DeviceError, DeviceEvent, DeviceStream, KernelCapture, StreamKey};
+pub use device::{
+    AllocatorCounters, AllocatorStats, DeviceError, DeviceEvent, DeviceStream, KernelCapture, StreamArgument, StreamKey,
+};
 pub use dflash_timeline as timeline;
 pub use dflash_timeline::record::{Kind, Severity, Totals};
 pub use error::{Error, Result};
@@ -17,5 +21,6 @@ pub use error::{Error, Result};
 pub use off::*;
 #[cfg(feature = "spans")]
 pub use on::*;
-pub use options::{Level, Options, Stat};
+pub use options::{Bare, DeviceTiming, LaneAccount, Level, Options, Stat};
+pub use profile_stats::ProfileStats;
 pub use samplers_options::{GpuDevice, NvmlOptions};

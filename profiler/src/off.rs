@@ -3,10 +3,11 @@
 use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use dflash_timeline::record::{Kind, Severity, Totals};
 
-use crate::{KernelCapture, Level, Options, Result, Stat};
+use crate::{AllocatorStats, KernelCapture, LaneAccount, Level, Options, Result, Stat};
 
 /// Keeps a guard on its thread, as with the feature.
 type NotSend = PhantomData<*const ()>;
@@ -69,6 +70,12 @@ impl Profiler {
     pub fn finish(&self) -> Totals {
         Totals::default()
     }
+
+    /// No lane recorded anything.
+    #[must_use]
+    pub fn lanes(&self) -> Vec<LaneAccount> {
+        Vec::new()
+    }
 }
 
 /// Requests that never come.
@@ -99,6 +106,11 @@ impl Requests {
 pub struct Lane;
 
 impl Lane {
+    /// Looks at no allocator.
+    pub fn allocator(self, _stats: Box<dyn AllocatorStats>) -> Self {
+        self
+    }
+
     /// Does nothing.
     pub fn enter(self) -> LaneGuard {
         LaneGuard(PhantomData)
@@ -131,6 +143,20 @@ impl SpanGuard {
     #[inline(always)]
     pub const fn nothing() -> Self {
         Self(PhantomData)
+    }
+}
+
+/// Does nothing when dropped; it still borrows the stream, as with the feature.
+#[derive(Debug)]
+#[must_use = "a span ends when its guard is dropped"]
+pub struct DeviceSpanGuard<'a>(PhantomData<&'a ()>, NotSend);
+
+impl<'a> DeviceSpanGuard<'a> {
+    /// What [`span!`](crate::span) gives for a stream, which the function that is never called says the type of.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub const fn nothing<S: crate::StreamArgument<'a>>(_stream: &impl FnOnce() -> S) -> Self {
+        Self(PhantomData, PhantomData)
     }
 }
 
@@ -181,6 +207,10 @@ pub fn take_stats() -> Vec<Stat> {
     Vec::new()
 }
 
+/// Does nothing.
+#[inline(always)]
+pub fn add_time(_name: &'static str, _duration: Duration) {}
+
 /// Times what follows, up to the end of the guard's scope; compiled out, since the feature `spans` is off.
 #[macro_export]
 macro_rules! span {
@@ -191,5 +221,12 @@ macro_rules! span {
         // Never called: it only keeps what the index is made of from being "unused".
         let _ = || $index;
         $crate::SpanGuard::nothing()
+    }};
+    ($name:literal, $stream:expr) => {
+        $crate::DeviceSpanGuard::nothing(&|| $stream)
+    };
+    ($name:literal, $stream:expr, index = $index:expr) => {{
+        let _ = || $index;
+        $crate::DeviceSpanGuard::nothing(&|| $stream)
     }};
 }

@@ -43,6 +43,12 @@ impl Clock {
         }
     }
 
+    /// How many ticks so many nanoseconds are.
+    pub(crate) fn ticks_in(&self, ns: u64) -> u64 {
+        let ns_per_tick = self.duration(1 << 30).as_nanos() as f64 / (1_u64 << 30) as f64;
+        (ns as f64 / ns_per_tick) as u64
+    }
+
     /// The same moment in ticks and on CLOCK_MONOTONIC: the closest of a few tries, since any may be interrupted.
     pub(crate) fn pair(&self) -> (u64, i64) {
         let attempt = |_| {

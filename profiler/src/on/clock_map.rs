@@ -47,20 +47,29 @@ impl ClockMap {
 
     /// Bends the map towards a new pair.
     pub(crate) fn learn(&mut self, (ticks, ns): (u64, i64)) {
-        let here = self.ns(ticks);
         let rate = self.rate(ticks, ns);
-        let error = (ns - here) as f64;
-        let line = if error.abs() > LOST_NS {
+        if self.aim(ticks, ns, rate, GOOD_NS) {
             self.first = (ticks, ns);
+        }
+    }
+
+    /// Bends the map so that, `good_ns` after these ticks, it will be where a clock is that shows `ns` now and runs at
+    /// this rate. Returns whether it was lost, and has jumped.
+    pub(crate) fn aim(&mut self, ticks: u64, ns: i64, rate: f64, good_ns: f64) -> bool {
+        let here = self.ns(ticks);
+        let error = (ns - here) as f64;
+        let lost = error.abs() > LOST_NS;
+        let line = if lost {
             Line { ticks, ns, ns_per_tick: self.nominal }
         } else {
-            let bend = (error / GOOD_NS).clamp(-BEND, BEND);
+            let bend = (error / good_ns).clamp(-BEND, BEND);
             Line { ticks, ns: here, ns_per_tick: rate * (1.0 + bend) }
         };
         if self.lines.len() == BENDS {
             self.lines.pop_front();
         }
         self.lines.push_back(line);
+        lost
     }
 
     /// Nanoseconds of a tick.
@@ -72,8 +81,9 @@ impl ClockMap {
 
     fn rate(&self, ticks: u64, ns: i64) -> f64 {
         let (ticks, ns) = (ticks.saturating_sub(self.first.0) as f64, (ns - self.first.1) as f64);
-        // A pair is known to some 50 ns: over 5 s that is 0.01 ppm, finer than any calibration.
-        let measured = if ns > 5e9 { ns / ticks } else { self.nominal };
+        // A pair is known to some 50 ns: over 0.1 s that is 0.5 ppm, finer than the calibration of a busy machine, which has
+        // been seen to be 130 ppm off.
+        let measured = if ns > 0.09e9 { ns / ticks } else { self.nominal };
         measured.clamp(self.nominal * (1.0 - BEND), self.nominal * (1.0 + BEND))
     }
 }

@@ -1,66 +1,199 @@
-//! A lane's end at the writer: ticks become nanoseconds, call sites names.
+//! A lane's end at the writer: ticks become nanoseconds, call sites names, spans get their device times.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use dflash_timeline::record::{Flow, Iteration, LaneId, OpenSpan, Span, Totals};
+use dflash_timeline::record::{DeviceTime, Flow, Iteration, LaneId, OpenSpan, Span, Totals};
 use rtrb::Consumer;
 
+use super::account::Source;
 use super::clock_map::ClockMap;
-use super::event::{Event, NONE};
-use super::hub::{LaneShared, NewLane};
+use super::cost::LaneCost;
+use super::device::{Look, Strides, Times};
+use super::event::{Event, Moved, NONE, Pairing, Ticket};
+use super::hub::{LaneShared, NewLane, lock};
 use super::open::DEEPEST;
 use super::output::Output;
 use super::rows::StageSums;
+use super::site;
+use crate::DeviceTiming;
+
+/// Moments of a lane from which on it is worth finding out which are no longer needed.
+const MANY_MOMENTS: usize = 1024;
 
 /// One lane, as the writer sees it.
 #[derive(Debug)]
 pub(crate) struct Feed {
     events: Consumer<Event>,
-    shared: Arc<LaneShared>,
+    pub shared: Arc<LaneShared>,
     lane: LaneId,
+    pub source: Source,
     sums: StageSums,
+    pub cost: LaneCost,
+    times: Times,
+    strides: Strides,
+    /// Records that wait for the device time of the first, in the lane's order.
+    waiting: VecDeque<Waiting>,
+    /// What belongs to the next record.
+    ticket: Option<Ticket>,
+    usage: (u64, u64),
     negative: u64,
+    unresolved: u64,
     said_loss: bool,
 }
 
+#[derive(Debug)]
+struct Waiting {
+    record: Event,
+    ticket: Option<Ticket>,
+    /// CPU time and tokens.
+    usage: (u64, u64),
+}
+
+/// What the writer gives its feeds.
+pub(crate) struct Desk<'a> {
+    pub map: &'a ClockMap,
+    pub out: &'a mut Output,
+    pub timing: &'a DeviceTiming,
+    /// Spans that ended before this, nanoseconds, wait no longer for their device times.
+    pub expired_ns: i64,
+}
+
 impl Feed {
-    pub(crate) fn new(lane: NewLane, out: &mut Output) -> Self {
-        let id = out.lane(&lane.shared.name, &lane.shared.device);
+    pub(crate) fn new(lane: NewLane, out: &mut Output, timing: &DeviceTiming) -> Self {
+        let (id, source) = out.lane(&lane.shared.name, &lane.shared.device);
         let NewLane { events, shared } = lane;
-        Self { events, shared, lane: id, sums: StageSums::default(), negative: 0, said_loss: false }
+        let below_ns = u64::try_from(timing.stride_below.as_nanos()).unwrap_or(u64::MAX);
+        Self {
+            events,
+            shared,
+            lane: id,
+            source,
+            sums: StageSums::default(),
+            cost: LaneCost::default(),
+            times: Times::default(),
+            strides: Strides::new(below_ns),
+            waiting: VecDeque::new(),
+            ticket: None,
+            usage: (NONE, NONE),
+            negative: 0,
+            unresolved: 0,
+            said_loss: false,
+        }
     }
 
-    /// Takes what is in the ring now. Whether the lane has ended and all of it was taken.
-    pub(crate) fn collect(&mut self, map: &ClockMap, out: &mut Output) -> bool {
-        // Looked at first: whatever was put before the lane ended is then in the ring.
+    /// Takes what is in the ring now. Whether the lane has ended and all of it is written.
+    pub(crate) fn collect(&mut self, desk: &mut Desk<'_>) -> bool {
+        // Looked at first: whatever was put before the lane ended, or before a moment was no longer needed, is then in
+        // the ring.
         let ended = self.events.is_abandoned();
+        let oldest = self.shared.device_times.oldest.load(Ordering::Acquire);
+        let times = std::mem::take(&mut *lock(&self.shared.device_times.times));
+        times.into_iter().for_each(|time| self.times.put(time));
         // Only what is there now, so that a lane that never rests cannot keep the writer here.
         for _ in 0..self.events.slots() {
             let Ok(event) = self.events.pop() else { break };
-            self.take(event, map, out);
+            self.take(event, desk);
         }
-        ended
+        self.release(desk);
+        self.prune(oldest);
+        ended && self.waiting.is_empty()
     }
 
-    fn take(&mut self, event: Event, map: &ClockMap, out: &mut Output) {
+    fn take(&mut self, event: Event, desk: &mut Desk<'_>) {
         match event {
-            Event::Span { depth, site, index, iteration, begin, end } => {
-                let (begin_ns, duration_ns) = self.time(map, begin, end);
-                let (lane, name) = (self.lane, out.name(site));
-                let (index, iteration) = (some(index), some(iteration));
-                let span = Span { name, lane, iteration, index, depth, begin_ns, duration_ns, device: None };
-                self.sums.add(site, &span);
-                out.span(&span);
+            Event::Ticket(ticket) => self.ticket = Some(ticket),
+            Event::Usage { cpu_ns, tokens } => self.usage = (cpu_ns, tokens),
+            record => {
+                let ticket = self.ticket.take();
+                let usage = std::mem::replace(&mut self.usage, (NONE, NONE));
+                if ticket.is_none() && self.waiting.is_empty() {
+                    self.write(record, None, usage, desk);
+                } else {
+                    self.waiting.push_back(Waiting { record, ticket, usage });
+                }
             }
-            Event::Iteration { kind, number, begin, end, cpu_ns, tokens } => {
-                let (begin_ns, duration_ns) = self.time(map, begin, end);
-                let (cpu_ns, tokens) = (Some(cpu_ns), some(tokens));
-                let iteration = Iteration { lane: self.lane, number, kind, begin_ns, duration_ns, cpu_ns, tokens };
-                out.iteration(&self.shared, &iteration, &mut self.sums);
-            }
-            Event::Flow { end, id, at } => out.flow(&Flow { id, end, lane: self.lane, time_ns: map.ns(at) }),
         }
+    }
+
+    /// Writes what waits no longer.
+    fn release(&mut self, desk: &mut Desk<'_>) {
+        while let Some(first) = self.waiting.front() {
+            let look = first.ticket.map(|ticket| self.times.look(ticket));
+            if look == Some(Look::NotYet) && self.waiting.len() <= desk.timing.waiting && !desk.expired(first.record) {
+                break;
+            }
+            let Some(Waiting { record, usage, .. }) = self.waiting.pop_front() else { break };
+            let device = match look {
+                Some(Look::Known(time)) => Some(time),
+                Some(Look::Negative) => {
+                    self.negative += 1;
+                    None
+                }
+                Some(Look::Never | Look::NotYet) => {
+                    self.unresolved += 1;
+                    None
+                }
+                None => None,
+            };
+            self.write(record, device, usage, desk);
+        }
+    }
+
+    fn prune(&mut self, oldest: u64) {
+        if self.times.len() > MANY_MOMENTS {
+            let waiting = self.waiting.iter().filter_map(|waiting| waiting.ticket).map(|ticket| ticket.begin);
+            self.times.prune(waiting.min().unwrap_or(u64::MAX).min(oldest));
+        }
+    }
+
+    fn write(&mut self, record: Event, device: Option<DeviceTime>, usage: (u64, u64), desk: &mut Desk<'_>) {
+        let (lane, source) = (self.lane, self.source);
+        match record {
+            Event::Span { depth, site, index, iteration, begin, end } => {
+                let (begin_ns, duration_ns) = self.time(desk.map, begin, end);
+                let (name, index, iteration) = (desk.out.name(site), some(index), some(iteration));
+                let span = Span { name, lane, iteration, index, depth, begin_ns, duration_ns, device };
+                self.sums.add(site, &span);
+                self.cost.spans += 1;
+                desk.out.span(source, &span);
+                self.observe(site, &span, desk);
+            }
+            Event::Iteration { kind, pairing, number, begin, end } => {
+                let (begin_ns, duration_ns) = self.time(desk.map, begin, end);
+                let (cpu_ns, tokens) = (some(usage.0), some(usage.1));
+                let iteration = Iteration { lane, number, kind, begin_ns, duration_ns, cpu_ns, tokens };
+                self.iteration(&iteration, pairing, desk);
+            }
+            Event::Flow { end, id, at } => desk.out.flow(source, &Flow { id, end, lane, time_ns: desk.map.ns(at) }),
+            Event::Allocator { what, site, at, value } => self.moved(what, site, desk.map.ns(at), value, desk.out),
+            Event::Ticket(_) | Event::Usage { .. } => {}
+        }
+    }
+
+    fn iteration(&mut self, iteration: &Iteration, pairing: Pairing, desk: &mut Desk<'_>) {
+        self.cost.iteration(iteration, pairing);
+        desk.out.iteration(self.source, iteration);
+        desk.out.rows(&self.shared, iteration, &mut self.sums, pairing.is_bare());
+    }
+
+    /// Learns how long a site takes on the device; what is short is timed less often from then on.
+    fn observe(&mut self, site: u32, span: &Span, desk: &mut Desk<'_>) {
+        let (Some(device), Some(_)) = (span.device, span.iteration) else { return };
+        if let Some(change) = self.strides.observe(site, device.duration_ns) {
+            self.shared.device_times.set_stride(site, change.stride);
+            let name = format!("device.stride.{}.{}", self.shared.name, site::name(site));
+            let time_ns = dflash_sys::monotonic_ns();
+            desk.out.own_sample(&name, "iterations", time_ns, f64::from(change.stride));
+        }
+    }
+
+    /// A reading of the lane's allocator.
+    fn moved(&mut self, what: Moved, site: u32, time_ns: i64, value: u64, out: &mut Output) {
+        let device = self.shared.allocator.get().map_or("?", String::as_str);
+        let (name, unit) = what.counter(device, site::name(site));
+        out.sample(self.source, &name, unit, time_ns, value as f64);
     }
 
     /// Begin and duration in nanoseconds. A clock that ran backwards gives 0, and is counted.
@@ -78,16 +211,20 @@ impl Feed {
         open.map(|(site, begin)| OpenSpan { name: out.name(site), lane: self.lane, begin_ns: map.ns(begin) }).collect()
     }
 
-    /// The lane's account.
-    pub(crate) fn account(&self) -> Totals {
-        let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-        let shared = &self.shared;
+    /// Records made and records that the full ring dropped, so far.
+    pub(crate) fn made(&self) -> (u64, u64) {
+        // In this order: each record is counted as made before it is dropped.
+        let dropped = self.shared.dropped.load(Ordering::Acquire);
+        (self.shared.emitted.load(Ordering::Acquire), dropped)
+    }
+
+    /// What went wrong on the lane beyond losses; `emitted`, `written` and `dropped` are the accounts'.
+    pub(crate) fn faults(&self) -> Totals {
         Totals {
-            emitted: load(&shared.emitted),
-            dropped: load(&shared.dropped),
-            misplaced: load(&shared.misplaced),
+            misplaced: self.shared.misplaced.load(Ordering::Relaxed),
             negative: self.negative,
-            open: shared.open.look().len() as u64,
+            unresolved: self.unresolved,
+            open: self.shared.open.look().len() as u64,
             ..Totals::default()
         }
     }
@@ -103,6 +240,13 @@ impl Feed {
             "lane {name}: some spans are lost, since they came faster than they could be written or lay more than \
              {DEEPEST} deep; the residue of their iterations is too high"
         ))
+    }
+}
+
+impl Desk<'_> {
+    /// Whether a span has waited long enough.
+    fn expired(&self, record: Event) -> bool {
+        matches!(record, Event::Span { end, .. } if self.map.ns(end) < self.expired_ns)
     }
 }
 

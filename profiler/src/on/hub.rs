@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread::Thread;
 
@@ -10,8 +10,14 @@ use rtrb::Consumer;
 
 use super::clock::Clock;
 use super::control::{Pass, SoFar};
+use super::cost::CallCosts;
+use super::device::{DeviceHub, DeviceShared};
 use super::event::{Event, Remark};
 use super::open::OpenSpans;
+use crate::{Bare, Options};
+
+/// Samples and marks that may be ahead of the writer.
+const REMARKS: usize = 1 << 14;
 
 /// Shared by everything of one profiler.
 #[derive(Debug)]
@@ -32,6 +38,10 @@ pub(crate) struct Hub {
     /// What the writer has written, for whoever asks.
     pub so_far: Mutex<SoFar>,
     pub writer: OnceLock<Thread>,
+    pub device: DeviceHub,
+    pub bare: Bare,
+    /// Once the writer has measured them.
+    pub call_costs: OnceLock<CallCosts>,
 }
 
 /// A lane's end at the writer.
@@ -52,9 +62,53 @@ pub(crate) struct LaneShared {
     pub emitted: AtomicU64,
     pub dropped: AtomicU64,
     pub misplaced: AtomicU64,
+    /// Time that instrumentation took beyond the calls whose cost is known: events, the allocator's counters. Ticks.
+    pub spent: AtomicU64,
+    pub device_times: DeviceShared,
+    /// What the lane's allocator belongs to.
+    pub allocator: OnceLock<String>,
+}
+
+impl LaneShared {
+    pub(crate) fn new(name: &str, device: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            device: device.to_owned(),
+            open: OpenSpans::new(),
+            pass: Pass::default(),
+            emitted: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+            misplaced: AtomicU64::new(0),
+            spent: AtomicU64::new(0),
+            device_times: DeviceShared::default(),
+            allocator: OnceLock::new(),
+        }
+    }
 }
 
 impl Hub {
+    /// The hub of a new profiler, and the writer's end of its samples and marks.
+    pub(crate) fn new(options: &Options) -> (Self, Receiver<Remark>) {
+        let (remarks, remarks_to_write) = sync_channel(REMARKS);
+        let hub = Self {
+            clock: Clock::get(),
+            stop: AtomicBool::new(false),
+            new_lanes: Mutex::default(),
+            iterations: Mutex::default(),
+            counters: Mutex::default(),
+            remarks,
+            remarks_emitted: AtomicU64::new(0),
+            remarks_dropped: AtomicU64::new(0),
+            trouble: Mutex::default(),
+            so_far: Mutex::default(),
+            writer: OnceLock::new(),
+            device: DeviceHub::new(options.device.clone()),
+            bare: options.bare.clone(),
+            call_costs: OnceLock::new(),
+        };
+        (hub, remarks_to_write)
+    }
+
     /// Hands a sample or mark to the writer; counts it if there is no room.
     pub(crate) fn remark(&self, remark: Remark) {
         self.remarks_emitted.fetch_add(1, Ordering::Relaxed);

@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 
 use dflash_timeline::record::Kind;
 
-use super::event::{Event, NONE};
+use super::event::{Event, NONE, Pairing};
 use super::hub::bump;
-use super::lane::{self, Current};
+use super::lane::{self, Current, UNWATCHED, limits};
 use super::level;
 
 /// An iteration that runs. It ends when the guard is dropped, on its own thread:
@@ -30,19 +30,28 @@ pub struct IterationGuard {
 #[derive(Clone, Copy, Debug)]
 struct Begun {
     number: u64,
+    pairing: Pairing,
     at: u64,
     cpu_ns: u64,
 }
 
+/// The limits in a bare iteration: no span is recorded.
+const BARE: [usize; 2] = [0, 0];
+
 /// Begins the next iteration of the calling thread's lane; without a lane the guard records nothing.
 ///
-/// An iteration inside another one is not recorded, and counted as misplaced.
+/// An iteration inside another one is not recorded, and counted as misplaced. Some iterations of kind `Train` are run
+/// bare, see [`Options::bare`](crate::Options::bare): nothing in them is recorded but hand-offs, and their kind is `Bare`.
 pub fn begin_iteration(kind: Kind) -> IterationGuard {
-    let begun = lane::with(|lane| lane.begin_iteration(kind)).flatten();
-    IterationGuard { begun, kind: Cell::new(kind), tokens: Cell::new(NONE), not_send: PhantomData }
+    IterationGuard::begin(kind, level::current() != 0)
 }
 
 impl IterationGuard {
+    pub(crate) fn begin(kind: Kind, on: bool) -> Self {
+        let begun = lane::with(|lane| lane.begin_iteration(kind, on)).flatten();
+        Self { begun, kind: Cell::new(kind), tokens: Cell::new(NONE), not_send: PhantomData }
+    }
+
     /// Says how many context tokens it processed, without padding.
     pub fn tokens(&self, tokens: u64) {
         self.tokens.set(tokens);
@@ -63,21 +72,31 @@ impl Drop for IterationGuard {
 }
 
 impl Current {
-    fn begin_iteration(&mut self, kind: Kind) -> Option<Begun> {
+    fn begin_iteration(&mut self, kind: Kind, on: bool) -> Option<Begun> {
         if self.iteration.is_some() {
             bump(&self.shared.misplaced, 1);
             return None;
         }
         // Counted even while off, so that a number is always the pass of the loop.
         let number = self.begun.fetch_add(1, Ordering::Relaxed);
-        if level::current() == 0 {
+        if !on {
             return None;
         }
+        let pairing = if kind == Kind::Train { self.schedule.at(number) } else { Pairing::Alone };
         self.iteration = Some(number);
         self.shared.pass.begin(number, kind);
         self.base = self.shared.open.depth();
+        if pairing.is_bare() {
+            self.limits = BARE;
+            return Some(Begun { number, pairing, cpu_ns: NONE, at: self.clock.ticks() });
+        }
+        self.limits = limits(self.base);
+        if self.allocator.is_some() {
+            self.watched = self.base;
+            self.allocator_begin();
+        }
         let cpu_ns = dflash_sys::thread_cpu_ns();
-        Some(Begun { number, cpu_ns, at: self.clock.ticks() })
+        Some(Begun { number, pairing, cpu_ns, at: self.clock.ticks() })
     }
 
     fn end_iteration(&mut self, begun: Begun, kind: Kind, tokens: u64) {
@@ -85,15 +104,28 @@ impl Current {
         if self.iteration != Some(begun.number) {
             return;
         }
-        let cpu_ns = dflash_sys::thread_cpu_ns().saturating_sub(begun.cpu_ns);
+        let bare = begun.pairing.is_bare();
+        let cpu_ns = if bare { NONE } else { dflash_sys::thread_cpu_ns().saturating_sub(begun.cpu_ns) };
         if self.shared.open.depth() > self.base {
             let cut = self.shared.open.cut(self.base);
             bump(&self.shared.misplaced, cut);
         }
+        if self.allocator.is_some() && !bare {
+            self.allocator_end();
+        }
         self.iteration = None;
         self.shared.pass.end(begun.number);
         self.base = 0;
+        (self.limits, self.watched) = (limits(0), UNWATCHED);
+        // What the loop says comes first: a bare pass that wrote a checkpoint is one that wrote a checkpoint.
+        let kind = if bare && kind == Kind::Train { Kind::Bare } else { kind };
         self.stats.end_iteration(kind, end.saturating_sub(begun.at));
-        self.emit(Event::Iteration { kind, number: begun.number, begin: begun.at, end, cpu_ns, tokens });
+        let (number, begin, pairing) = (begun.number, begun.at, begun.pairing);
+        self.emit_with(Event::Usage { cpu_ns, tokens }, Event::Iteration { kind, pairing, number, begin, end });
+    }
+
+    /// Whether the iteration that runs is bare.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.limits == BARE
     }
 }

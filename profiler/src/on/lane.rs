@@ -4,17 +4,22 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use dflash_timeline::record::FlowEnd;
-use rtrb::Producer;
+use rtrb::{Producer, RingBuffer};
 
+use super::allocator::AllocatorWatch;
 use super::clock::Clock;
+use super::cost::Schedule;
+use super::device::DeviceLane;
 use super::event::Event;
-use super::hub::{Hub, LaneShared, bump};
+use super::hub::{Hub, LaneShared, NewLane, bump};
 use super::level;
+use super::open::DEEPEST;
 use super::samplers::LaneThread;
 use super::stats::Stats;
-use crate::Stat;
+use crate::{AllocatorStats, Stat};
 
 /// Records between two looks at whether the writer must be woken before its time; far below a ring.
 const WAKE_EVERY: u64 = 1024;
@@ -41,10 +46,60 @@ pub(crate) struct Current {
     pub iteration: Option<u64>,
     /// Spans that were open when it began.
     pub base: usize,
+    /// Depth from which on spans are refused, at the levels `stages` and `layers`.
+    pub limits: [usize; 2],
     pub stats: Stats,
+    pub schedule: Schedule,
+    pub device: Option<Box<DeviceLane>>,
+    pub allocator: Option<Box<AllocatorWatch>>,
+    /// Depth of the spans around which the allocator is looked at; none has [`UNWATCHED`].
+    pub watched: usize,
+}
+
+/// No span is so deep.
+pub(crate) const UNWATCHED: usize = usize::MAX;
+
+/// The limits of a lane at the begin of an iteration, or outside of all, with so many spans open.
+pub(crate) fn limits(base: usize) -> [usize; 2] {
+    [(base + 1).min(DEEPEST), DEEPEST]
 }
 
 impl Lane {
+    /// A lane, and the end of it where its records come out.
+    pub(crate) fn new(hub: &Arc<Hub>, name: &str, device: &str, ring: usize, begun: Arc<AtomicU64>) -> (Self, NewLane) {
+        let (events, consumer) = RingBuffer::new(ring);
+        let shared = Arc::new(LaneShared::new(name, device));
+        let end = NewLane { events: consumer, shared: Arc::clone(&shared) };
+        let lane = Self(Some(Box::new(Current {
+            clock: hub.clock.clone(),
+            shared,
+            events,
+            hub: Arc::clone(hub),
+            begun,
+            iteration: None,
+            base: 0,
+            limits: limits(0),
+            stats: Stats::default(),
+            schedule: Schedule::new(&hub.bare, name),
+            device: None,
+            allocator: None,
+            watched: UNWATCHED,
+        })));
+        (lane, end)
+    }
+
+    /// Also notes what this allocator does, stage by stage and iteration by iteration: as counters like
+    /// `allocator.cuda:0.device_allocations.drafter.forward` (only where it did something), and
+    /// `allocator.cuda:0.reserved`, `.active` (bytes) and `.allocations`, one reading an iteration.
+    pub fn allocator(mut self, stats: Box<dyn AllocatorStats>) -> Self {
+        if let Some(lane) = &mut self.0 {
+            // Set again: the first name stays, since its counters may be in the stream already.
+            let _ = lane.shared.allocator.set(stats.device());
+            lane.allocator = Some(Box::new(AllocatorWatch::new(stats)));
+        }
+        self
+    }
+
     /// Makes the calling thread this lane's, until the guard is dropped. A lane that the thread is in already rests
     /// meanwhile.
     pub fn enter(self) -> LaneGuard {
@@ -105,13 +160,32 @@ impl Current {
     /// Puts a record into the ring; a full ring drops it and counts.
     #[inline]
     pub(crate) fn emit(&mut self, event: Event) {
-        let emitted = self.shared.emitted.load(Ordering::Relaxed) + 1;
-        self.shared.emitted.store(emitted, Ordering::Relaxed);
+        let emitted = self.count();
         if self.events.push(event).is_err() {
             self.drop_one();
         } else if emitted.is_multiple_of(WAKE_EVERY) {
             self.wake_if_half_full();
         }
+    }
+
+    /// Puts a record into the ring with what it has besides: both or neither.
+    pub(crate) fn emit_with(&mut self, besides: Event, event: Event) {
+        let emitted = self.count();
+        if self.events.slots() < 2 {
+            return self.drop_one();
+        }
+        let _ = self.events.push(besides);
+        let _ = self.events.push(event);
+        if emitted.is_multiple_of(WAKE_EVERY) {
+            self.wake_if_half_full();
+        }
+    }
+
+    #[inline]
+    fn count(&self) -> u64 {
+        let emitted = self.shared.emitted.load(Ordering::Relaxed) + 1;
+        self.shared.emitted.store(emitted, Ordering::Relaxed);
+        emitted
     }
 
     #[cold]
@@ -154,8 +228,17 @@ fn flow(id: u64, end: FlowEnd) {
 }
 
 /// What the calling thread's lane spent on each stage since the last call: stages in the order of their first use, then
-/// `residue` and `total`. Only iterations of kind `Train` count; empty if there were none.
+/// what [`add_time`] added, then `residue` and `total`. Of stages, only iterations of kind `Train` count; empty if there
+/// was nothing.
 #[must_use]
 pub fn take_stats() -> Vec<Stat> {
     with(|lane| lane.stats.take(&lane.clock)).unwrap_or_default()
+}
+
+/// Adds a time that no span took to the stats of the calling thread's lane, for the next [`take_stats`]. It is no stage:
+/// `residue` stays what it is. Without a lane, and at the level `off`, it does nothing.
+pub fn add_time(name: &'static str, duration: Duration) {
+    if level::current() != 0 {
+        with(|lane| lane.stats.add_time(name, duration));
+    }
 }

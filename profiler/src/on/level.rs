@@ -1,11 +1,14 @@
 //! How much is recorded, for the whole process: what a span that is off looks at, and all it looks at.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Mutex, Once};
 
 use crate::Level;
 
 static LEVEL: AtomicU8 = AtomicU8::new(Level::Off as u8);
+
+/// This is a forked child of a process with a profiler.
+static FORKED: AtomicBool = AtomicBool::new(false);
 
 /// Profilers that run. Without one there is nothing to record for.
 static RUNNING: Mutex<usize> = Mutex::new(0);
@@ -41,6 +44,23 @@ pub(crate) fn started(level: Level) {
     } else {
         LEVEL.fetch_max(level as u8, Ordering::Relaxed);
     }
+}
+
+/// A forked child records nothing: the threads that write are its parent's. Locks of theirs may be held for ever there,
+/// and a device cannot be used.
+pub(crate) fn off_in_forked_children() {
+    static ONCE: Once = Once::new();
+    extern "C" fn off() {
+        LEVEL.store(Level::Off as u8, Ordering::Relaxed);
+        FORKED.store(true, Ordering::Relaxed);
+    }
+    ONCE.call_once(|| dflash_sys::in_forked_children(off));
+}
+
+/// Whether this is a forked child: spans that were open at the fork end here as well, but not on their devices.
+#[inline]
+pub(crate) fn is_forked() -> bool {
+    FORKED.load(Ordering::Relaxed)
 }
 
 /// A profiler ended; the last one turns recording off.

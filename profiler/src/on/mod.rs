@@ -1,11 +1,19 @@
 //! Recording, with the feature `spans`.
 //!
 //! The hot path is `level` (off?), `span` (guard), `lane` (thread-local, ring) and `open` (the lane's stack). Beyond the
-//! ring, on the thread `dflash-writer`: `feed` (ticks to nanoseconds), `output` (stream and iterations.csv), `writer`.
+//! ring, on the thread `dflash-writer`: `feed` (ticks to nanoseconds), `output` (stream and iterations.csv), `account`
+//! (what became of every record), `writer`.
+//!
+//! `device_span` and `device` add the time on a device, `allocator` what its allocator did, `cost` what all of this costs.
 
+mod account;
+mod allocator;
 mod clock;
 mod clock_map;
 mod control;
+mod cost;
+mod device;
+mod device_span;
 mod event;
 mod feed;
 mod hub;
@@ -24,8 +32,9 @@ mod writer;
 
 pub use control::Requests;
 pub use control::cpu_stub::{CpuReport, ThreadStack};
+pub use device_span::DeviceSpanGuard;
 pub use iteration::{IterationGuard, begin_iteration};
-pub use lane::{Lane, LaneGuard, flow_put, flow_take, take_stats};
+pub use lane::{Lane, LaneGuard, add_time, flow_put, flow_take, take_stats};
 pub use level::{level, set_level};
 pub use profiler::{Counter, Profiler};
 pub use site::Site;

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use dflash_timeline::SegmentWriter;
 use dflash_timeline::record::{
-    Anchor, Counter, CounterId, Flow, Iteration, Lane, LaneId, Mark, NameId, OpenSpan, Sample, Span, Totals,
+    Anchor, Counter, CounterId, DeviceAnchor, Flow, Iteration, Lane, LaneId, Mark, NameId, OpenSpan, Sample, Severity,
+    Span, Totals,
 };
 
+use super::account::{Accounts, Source};
 use super::hub::{Hub, LaneShared, lock};
 use super::rows::{Rows, StageSums};
 use super::site;
@@ -21,13 +23,15 @@ pub(crate) struct Output {
     rows: Option<Rows>,
     /// Ids of names by site; `None`: not used yet.
     names: Vec<Option<NameId>>,
-    /// What the stream held when it failed.
-    written: u64,
+    pub accounts: Accounts,
+    /// Samples and marks that the writer's thread made.
+    pub own: u64,
 }
 
 impl Output {
     pub(crate) fn new(hub: Arc<Hub>, stream: SegmentWriter, rows: Rows, rank: u32) -> Self {
-        Self { hub, rank, stream: Some(stream), rows: Some(rows), names: Vec::new(), written: 0 }
+        let accounts = Accounts::default();
+        Self { hub, rank, stream: Some(stream), rows: Some(rows), names: Vec::new(), accounts, own: 0 }
     }
 
     pub(crate) fn name(&mut self, site: u32) -> NameId {
@@ -43,34 +47,52 @@ impl Output {
         id
     }
 
-    pub(crate) fn lane(&mut self, name: &str, device: &str) -> LaneId {
+    /// A lane's number in the stream, and its account.
+    pub(crate) fn lane(&mut self, name: &str, device: &str) -> (LaneId, Source) {
         let lane = Lane { name: name.to_owned(), device: device.to_owned(), rank: self.rank };
-        self.stream.as_mut().map_or(LaneId(0), |stream| stream.lane(&lane))
+        let id = self.stream.as_mut().map_or(LaneId(0), |stream| stream.lane(&lane));
+        (id, self.accounts.lane(id, name, device))
     }
 
-    pub(crate) fn span(&mut self, span: &Span) {
-        self.write(|stream| stream.span(span));
+    pub(crate) fn span(&mut self, source: Source, span: &Span) {
+        self.record(source, |stream| stream.span(span));
     }
 
-    pub(crate) fn iteration(&mut self, lane: &LaneShared, iteration: &Iteration, sums: &mut StageSums) {
-        self.write(|stream| stream.iteration(iteration));
-        self.write_rows(|rows| rows.write(lane, iteration, sums));
+    pub(crate) fn iteration(&mut self, source: Source, iteration: &Iteration) {
+        self.record(source, |stream| stream.iteration(iteration));
     }
 
-    pub(crate) fn flow(&mut self, flow: &Flow) {
-        self.write(|stream| stream.flow(flow));
+    /// Appends the rows of a finished iteration to iterations.csv; a bare one has only its total.
+    pub(crate) fn rows(&mut self, lane: &LaneShared, iteration: &Iteration, sums: &mut StageSums, bare: bool) {
+        self.write_rows(|rows| rows.write(lane, iteration, sums, bare));
     }
 
-    pub(crate) fn sample(&mut self, name: &str, unit: &str, time_ns: i64, value: f64) {
+    pub(crate) fn flow(&mut self, source: Source, flow: &Flow) {
+        self.record(source, |stream| stream.flow(flow));
+    }
+
+    pub(crate) fn sample(&mut self, source: Source, name: &str, unit: &str, time_ns: i64, value: f64) {
         let series = Counter { name: name.to_owned(), unit: unit.to_owned(), rank: self.rank };
-        self.write(|stream| {
+        self.record(source, |stream| {
             let counter: CounterId = stream.counter(&series);
             stream.sample(&Sample { counter, time_ns, value })
         });
     }
 
     pub(crate) fn mark(&mut self, mark: &Mark) {
-        self.write(|stream| stream.mark(mark));
+        self.record(Source::NOBODY, |stream| stream.mark(mark));
+    }
+
+    /// A reading of the profiler's own.
+    pub(crate) fn own_sample(&mut self, name: &str, unit: &str, time_ns: i64, value: f64) {
+        self.own += 1;
+        self.sample(Source::NOBODY, name, unit, time_ns, value);
+    }
+
+    /// Something that the profiler has to say.
+    pub(crate) fn warn(&mut self, text: String) {
+        self.own += 1;
+        self.mark(&Mark { time_ns: dflash_sys::monotonic_ns(), severity: Severity::Warning, text });
     }
 
     pub(crate) fn anchor(&mut self, anchor: &Anchor) {
@@ -80,6 +102,22 @@ impl Output {
         });
     }
 
+    /// Notes how a device's clock stands to the host's.
+    pub(crate) fn device_anchor(&mut self, device: &str, device_ns: i64, host_ns: i64, uncertainty_ns: u64) {
+        self.write(|stream| {
+            let device = stream.name(device);
+            stream.device_anchor(&DeviceAnchor { device, device_ns, host_ns, uncertainty_ns });
+            Ok(())
+        });
+    }
+
+    /// Notes the accounts of all lanes so far.
+    pub(crate) fn lane_totals(&mut self) {
+        if let Some(stream) = &mut self.stream {
+            self.accounts.lanes().for_each(|totals| stream.lane_totals(&totals));
+        }
+    }
+
     /// Bytes in the stream.
     pub(crate) fn bytes(&self) -> u64 {
         self.stream.as_ref().map_or(0, SegmentWriter::bytes)
@@ -87,7 +125,7 @@ impl Output {
 
     /// Records in the stream.
     pub(crate) fn written(&self) -> u64 {
-        self.stream.as_ref().map_or(self.written, SegmentWriter::written)
+        self.stream.as_ref().map_or_else(|| self.accounts.totals().written, SegmentWriter::written)
     }
 
     /// Hands what has gathered to the system.
@@ -96,28 +134,54 @@ impl Output {
         self.write_rows(|rows| rows.csv.flush());
     }
 
-    /// Writes the END block. What was emitted and is not in the stream counts as dropped, whatever the reason.
-    pub(crate) fn end(mut self, open: &[OpenSpan], totals: Totals) -> Totals {
+    /// Writes the END block. Whatever the makers say they have made and is neither written nor dropped came too late.
+    pub(crate) fn end(mut self, open: &[OpenSpan], totals: Totals) -> (Totals, Accounts) {
         self.write_rows(|rows| rows.csv.flush());
-        let Some(stream) = self.stream.take() else { return settled(totals, self.written) };
-        let written = stream.written();
-        let settled_totals = settled(totals, stream.gathered());
-        match stream.end(open, settled_totals) {
-            Ok(totals) => totals,
+        if let Some(mut stream) = self.stream.take() {
+            self.accounts.lanes_at_end().iter().for_each(|lane| stream.lane_totals(lane));
+            let emitted = self.accounts.totals().emitted;
+            let at_end = Totals { emitted, dropped: emitted.saturating_sub(stream.gathered()), ..totals };
+            match stream.end(open, at_end) {
+                Ok(_) => {}
+                Err(error) => {
+                    self.accounts.fail();
+                    self.trouble("the timeline", &error);
+                }
+            }
+        }
+        self.accounts.close();
+        let Totals { emitted, written, dropped, .. } = self.accounts.totals();
+        (Totals { emitted, written, dropped, ..totals }, self.accounts)
+    }
+
+    /// Writes a record of somebody's, and notes on his account what became of it.
+    fn record(&mut self, source: Source, write: impl FnOnce(&mut SegmentWriter) -> dflash_timeline::Result<()>) {
+        let Some(stream) = &mut self.stream else { return self.accounts.refused(source) };
+        match write(stream) {
+            Ok(()) => self.accounts.taken(source, stream.written()),
             Err(error) => {
-                self.trouble("the timeline", &error);
-                settled(totals, written)
+                self.accounts.refused(source);
+                self.failed(&error);
             }
         }
     }
 
+    /// Writes what is nobody's record.
     fn write(&mut self, write: impl FnOnce(&mut SegmentWriter) -> dflash_timeline::Result<()>) {
         let Some(stream) = &mut self.stream else { return };
-        if let Err(error) = write(stream) {
-            self.written = stream.written();
-            self.stream = None;
-            self.trouble("the timeline", &error);
+        match write(stream) {
+            Ok(()) => self.accounts.settle(stream.written()),
+            Err(error) => self.failed(&error),
         }
+    }
+
+    #[cold]
+    fn failed(&mut self, error: &dflash_timeline::Error) {
+        if let Some(stream) = self.stream.take() {
+            self.accounts.settle(stream.written());
+        }
+        self.accounts.fail();
+        self.trouble("the timeline", error);
     }
 
     fn write_rows(&mut self, write: impl FnOnce(&mut Rows) -> dflash_timeline::Result<()>) {
@@ -134,8 +198,4 @@ impl Output {
         let mut trouble = lock(&self.hub.trouble);
         *trouble = Some(trouble.take().map_or(text.clone(), |before| format!("{before}; {text}")));
     }
-}
-
-fn settled(totals: Totals, written: u64) -> Totals {
-    Totals { written, dropped: totals.emitted.saturating_sub(written), ..totals }
 }

@@ -1,28 +1,19 @@
 //! The handle: starts the writer's thread, makes lanes and counters, ends the recording.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use dflash_timeline::record::{Severity, Totals};
-use rtrb::RingBuffer;
 
-use super::clock::Clock;
-use super::control::{Control, Pass};
+use super::control::Control;
 use super::event::Remark;
-use super::hub::{Hub, LaneShared, NewLane, lock};
-use super::lane::{Current, Lane};
+use super::hub::{Hub, lock};
+use super::lane::Lane;
 use super::level;
-use super::open::OpenSpans;
 use super::samplers::Samplers;
-use super::stats::Stats;
-use super::writer::Writer;
-use crate::{Error, Options, Result};
-
-/// Samples and marks that may be ahead of the writer.
-const REMARKS: usize = 1 << 14;
+use super::writer::{Ended, Writer};
+use crate::{Error, LaneAccount, Options, Result};
 
 /// A recording that goes on. Clones are handles of the same one; it ends with [`finish`](Self::finish), or when the last
 /// handle is dropped.
@@ -35,38 +26,30 @@ pub(super) struct Inner {
     pub(super) control: Arc<Control>,
     ring: usize,
     samplers: Mutex<Option<Samplers>>,
-    writer: Mutex<Option<JoinHandle<Totals>>>,
-    totals: Mutex<Totals>,
+    writer: Mutex<Option<JoinHandle<Ended>>>,
+    ended: Mutex<Ended>,
+    /// The process whose recording this is: a forked child has no part in it.
+    process: u32,
 }
 
 impl Profiler {
     /// Starts recording into a run. An error here is the last one: later failures never reach the caller, see
     /// [`trouble`](Self::trouble).
     pub fn start(options: Options) -> Result<Self> {
-        let (remarks, remarks_to_write) = sync_channel(REMARKS);
-        let hub = Arc::new(Hub {
-            clock: Clock::get(),
-            stop: AtomicBool::new(false),
-            new_lanes: Mutex::default(),
-            iterations: Mutex::new(HashMap::new()),
-            counters: Mutex::default(),
-            remarks,
-            remarks_emitted: AtomicU64::new(0),
-            remarks_dropped: AtomicU64::new(0),
-            trouble: Mutex::default(),
-            so_far: Mutex::default(),
-            writer: OnceLock::new(),
-        });
-        let writer = Writer::new(Arc::clone(&hub), remarks_to_write, &options)?;
+        let (hub, remarks) = Hub::new(&options);
+        let hub = Arc::new(hub);
+        level::off_in_forked_children();
+        let writer = Writer::new(Arc::clone(&hub), remarks, &options)?;
         let handle =
             thread::Builder::new().name("dflash-writer".into()).spawn(|| writer.run()).map_err(Error::Thread)?;
         // Set here alone, so it cannot be set already.
         let _ = hub.writer.set(handle.thread().clone());
         level::started(options.level);
-        let (writer, totals) = (Mutex::new(Some(handle)), Mutex::default());
+        let (writer, ended, process) = (Mutex::new(Some(handle)), Mutex::default(), std::process::id());
         let samplers = Mutex::new(Some(Samplers::start(&hub, &options)));
         let control = Control::new(Arc::clone(&hub), &options);
-        let inner = Arc::new(Inner { hub, control, ring: options.ring.max(2), samplers, writer, totals });
+        let ring = options.ring.max(2);
+        let inner = Arc::new(Inner { hub, control, ring, samplers, writer, ended, process });
         if options.control {
             inner.control.open(&inner);
         }
@@ -85,28 +68,10 @@ impl Profiler {
         let hub = &inner.hub;
         let key = (name.to_owned(), device.to_owned());
         let begun = Arc::clone(lock(&hub.iterations).entry(key).or_default());
-        let (producer, consumer) = RingBuffer::new(inner.ring);
-        let shared = Arc::new(LaneShared {
-            name: name.to_owned(),
-            device: device.to_owned(),
-            open: OpenSpans::new(),
-            pass: Pass::default(),
-            emitted: AtomicU64::new(0),
-            dropped: AtomicU64::new(0),
-            misplaced: AtomicU64::new(0),
-        });
-        inner.control.lanes.add(&shared, &begun);
-        lock(&hub.new_lanes).push(NewLane { events: consumer, shared: Arc::clone(&shared) });
-        Lane(Some(Box::new(Current {
-            clock: hub.clock.clone(),
-            shared,
-            events: producer,
-            hub: Arc::clone(hub),
-            begun,
-            iteration: None,
-            base: 0,
-            stats: Stats::default(),
-        })))
+        let (lane, end) = Lane::new(hub, name, device, inner.ring, Arc::clone(&begun));
+        inner.control.lanes.add(&end.shared, &begun);
+        lock(&hub.new_lanes).push(end);
+        lane
     }
 
     /// Makes a counter, e.g. `queue.batches.depth` in `items`. The same name and unit give the same counter.
@@ -130,16 +95,26 @@ impl Profiler {
     }
 
     /// Ends the recording: writes what is left and the END block. What is recorded after it is lost. Further calls give
-    /// the same totals.
+    /// the same totals. Waits for device times that are under way, for
+    /// [`finish_deadline`](crate::DeviceTiming::finish_deadline) at most.
     pub fn finish(&self) -> Totals {
         self.0.as_ref().map(|inner| inner.finish()).unwrap_or_default()
+    }
+
+    /// What became of the records of each lane; empty before [`finish`](Self::finish).
+    #[must_use]
+    pub fn lanes(&self) -> Vec<LaneAccount> {
+        self.0.as_ref().map(|inner| lock(&inner.ended).lanes.clone()).unwrap_or_default()
     }
 }
 
 impl Inner {
     fn finish(&self) -> Totals {
+        if std::process::id() != self.process {
+            return self.forsake();
+        }
         // Held to the end, so that a second caller waits for the totals.
-        let mut totals = lock(&self.totals);
+        let mut ended = lock(&self.ended);
         if let Some(samplers) = lock(&self.samplers).take() {
             samplers.end();
         }
@@ -150,11 +125,21 @@ impl Inner {
             self.hub.stop.store(true, Ordering::Release);
             handle.thread().unpark();
             match handle.join() {
-                Ok(written) => *totals = written,
+                Ok(written) => *ended = written,
                 Err(_) => *lock(&self.hub.trouble) = Some("the thread dflash-writer panicked; report this".to_owned()),
             }
         }
-        *totals
+        ended.totals
+    }
+
+    /// In a forked child: the writer's thread is not here, and the stream is the parent's. Locks may be held for ever by
+    /// threads that are not here either.
+    #[cold]
+    fn forsake(&self) -> Totals {
+        if let Ok(mut writer) = self.writer.try_lock() {
+            std::mem::forget(writer.take());
+        }
+        Totals::default()
     }
 }
 

@@ -10,8 +10,18 @@ use super::site;
 #[derive(Debug, Default)]
 pub(crate) struct StageSums {
     iteration: Option<u64>,
-    /// Site, first begin, host time; in order of first use.
-    stages: Vec<(u32, i64, u64)>,
+    /// In order of first use.
+    stages: Vec<StageSum>,
+}
+
+/// The spans of one stage.
+#[derive(Clone, Copy, Debug)]
+struct StageSum {
+    site: u32,
+    begin_ns: i64,
+    host_ns: u64,
+    /// `None`: of some span it is not known.
+    device_ns: Option<u64>,
 }
 
 impl StageSums {
@@ -24,18 +34,25 @@ impl StageSums {
             self.iteration = span.iteration;
             self.stages.clear();
         }
-        match self.stages.iter_mut().find(|(known, _, _)| *known == site) {
-            Some((_, _, sum)) => *sum += span.duration_ns,
-            None => self.stages.push((site, span.begin_ns, span.duration_ns)),
+        let device_ns = span.device.map(|device| device.duration_ns);
+        match self.stages.iter_mut().find(|stage| stage.site == site) {
+            Some(stage) => {
+                stage.host_ns += span.duration_ns;
+                stage.device_ns = stage.device_ns.zip(device_ns).map(|(sum, more)| sum + more);
+            }
+            None => {
+                let (begin_ns, host_ns) = (span.begin_ns, span.duration_ns);
+                self.stages.push(StageSum { site, begin_ns, host_ns, device_ns });
+            }
         }
     }
 
     /// The iteration ended: its stages, and what they leave.
-    fn take(&mut self, iteration: &Iteration) -> (Vec<(u32, i64, u64)>, u64) {
+    fn take(&mut self, iteration: &Iteration) -> (Vec<StageSum>, u64) {
         let same = self.iteration.take() == Some(iteration.number);
         let stages = std::mem::take(&mut self.stages);
         let stages = if same { stages } else { Vec::new() };
-        let covered: u64 = stages.iter().map(|(_, _, ns)| ns).sum();
+        let covered: u64 = stages.iter().map(|stage| stage.host_ns).sum();
         (stages, iteration.duration_ns.saturating_sub(covered))
     }
 }
@@ -51,12 +68,13 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Appends the rows of a finished iteration.
+    /// Appends the rows of a finished iteration. A bare one has only its total: its stages were not timed.
     pub(crate) fn write(
         &mut self,
         lane: &LaneShared,
         iteration: &Iteration,
         sums: &mut StageSums,
+        bare: bool,
     ) -> dflash_timeline::Result<()> {
         let (stages, residue_ns) = sums.take(iteration);
         let mut row = IterationRow {
@@ -68,18 +86,18 @@ impl Rows {
             kind: iteration.kind,
             ..IterationRow::default()
         };
-        let own = [
-            (RESIDUE, iteration.begin_ns, residue_ns, None),
-            (TOTAL, iteration.begin_ns, iteration.duration_ns, iteration.tokens),
-        ];
-        let stages = stages.into_iter().map(|(site, begin_ns, ns)| (site::name(site), begin_ns, ns, None));
-        for (stage, begin_ns, host_ns, tokens) in stages.chain(own) {
+        let mut write = |stage: &str, begin_ns: i64, host_ns, device_ns, tokens| {
             stage.clone_into(&mut row.stage);
             row.start_ns = begin_ns.saturating_add(self.to_unix_ns);
-            row.host_ns = Some(host_ns);
-            row.tokens = tokens;
-            self.csv.write(&row)?;
+            (row.host_ns, row.device_ns, row.tokens) = (Some(host_ns), device_ns, tokens);
+            self.csv.write(&row)
+        };
+        if !bare {
+            for stage in stages {
+                write(site::name(stage.site), stage.begin_ns, stage.host_ns, stage.device_ns, None)?;
+            }
+            write(RESIDUE, iteration.begin_ns, residue_ns, None, None)?;
         }
-        Ok(())
+        write(TOTAL, iteration.begin_ns, iteration.duration_ns, None, iteration.tokens)
     }
 }

@@ -51,10 +51,13 @@ impl Site {
     }
 }
 
-/// The name behind an id.
+/// The name behind an id; 0 is what lies between the stages.
 #[cold]
 pub(crate) fn name(id: u32) -> &'static str {
-    with(|registry| registry.names.get((id as usize).wrapping_sub(1)).copied().unwrap_or("?"))
+    if id == 0 {
+        return dflash_timeline::iterations::RESIDUE;
+    }
+    with(|registry| registry.names.get(id as usize - 1).copied().unwrap_or("?"))
 }
 
 fn with<T>(use_it: impl FnOnce(&mut Registry) -> T) -> T {

@@ -35,19 +35,33 @@ impl SpanGuard {
     }
 
     #[inline(always)]
-    const fn nothing() -> Self {
+    pub(crate) const fn nothing() -> Self {
         Self { site: 0, depth: 0, index: 0, begin: 0, not_send: PhantomData }
     }
 
     // Not inlined: a caller holds the test and a call, and the optimiser sees that off, nothing is left to drop.
     #[inline(never)]
-    fn begin(site: &'static Site, index: u64, level: u8) -> Self {
+    pub(crate) fn begin(site: &'static Site, index: u64, level: u8) -> Self {
         lane::with(|lane| lane.begin_span(site.id(), index, level)).flatten().unwrap_or(Self::nothing())
     }
 
     #[inline(never)]
     fn end(&self) {
         lane::with(|lane| lane.end_span(self));
+    }
+
+    /// Ends nothing any more: who took it over ends the span.
+    pub(crate) fn disarm(&mut self) -> Self {
+        std::mem::replace(self, Self::nothing())
+    }
+
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.site != 0
+    }
+
+    /// When it began, where it lies on its lane's stack, and what it is called.
+    pub(crate) fn place(&self) -> (u64, usize, u32) {
+        (self.begin, self.depth as usize, self.site)
     }
 }
 
@@ -62,27 +76,47 @@ impl Drop for SpanGuard {
 
 impl Current {
     #[inline]
-    fn begin_span(&mut self, site: u32, index: u64, level: u8) -> Option<SpanGuard> {
-        let open = &self.shared.open;
-        let depth = open.depth();
-        if depth > self.base && level < Level::Layers as u8 {
+    pub(crate) fn begin_span(&mut self, site: u32, index: u64, level: u8) -> Option<SpanGuard> {
+        let depth = self.shared.open.depth();
+        if depth >= self.limits[usize::from(level >= Level::Layers as u8)] {
+            // Not at this level, or in a bare iteration; or too deep, which is a loss.
+            if depth >= DEEPEST && !self.is_bare() && level >= Level::Layers as u8 {
+                self.too_deep();
+            }
             return None;
         }
-        if depth >= DEEPEST {
-            self.too_deep();
-            return None;
+        if depth == self.watched {
+            self.allocator_before_stage();
         }
-        let begin = open.push(depth, site, || self.clock.ticks());
-        Some(SpanGuard { site, depth: depth as u32, index, begin, not_send: PhantomData })
+        Some(self.push_span(depth, site, index))
+    }
+
+    /// Puts a span that may be recorded on the stack.
+    #[inline]
+    pub(crate) fn push_span(&mut self, depth: usize, site: u32, index: u64) -> SpanGuard {
+        let begin = self.shared.open.push(depth, site, || self.clock.ticks());
+        SpanGuard { site, depth: depth as u32, index, begin, not_send: PhantomData }
     }
 
     #[inline]
     fn end_span(&mut self, guard: &SpanGuard) {
         let end = self.clock.ticks();
+        if let Some(record) = self.close_span(guard, end) {
+            self.emit(record);
+            if guard.depth as usize == self.watched {
+                self.allocator_after_stage(guard.site);
+            }
+        }
+    }
+
+    /// Takes a span off the stack. Its record; `None` if it was not where it should be.
+    #[inline]
+    pub(crate) fn close_span(&mut self, guard: &SpanGuard, end: u64) -> Option<Event> {
         let depth = guard.depth as usize;
         let open = &self.shared.open;
         if open.depth() != depth + 1 || !open.holds(depth, guard.begin) {
-            return self.misplaced(guard);
+            self.misplaced(guard);
+            return None;
         }
         open.pop(depth);
         open.pop_killed(depth, self.base);
@@ -91,23 +125,21 @@ impl Current {
             self.stats.add(guard.site, end.saturating_sub(guard.begin));
         }
         let iteration = self.iteration.unwrap_or(NONE);
-        self.emit(Event::Span {
-            depth: level,
-            site: guard.site,
-            index: guard.index,
-            iteration,
-            begin: guard.begin,
-            end,
-        });
+        Some(Event::Span { depth: level, site: guard.site, index: guard.index, iteration, begin: guard.begin, end })
     }
 
     /// A guard was dropped while spans inside it are open, or after its iteration (which has counted it).
     #[cold]
     fn misplaced(&mut self, guard: &SpanGuard) {
-        if self.shared.open.holds(guard.depth as usize, guard.begin) {
+        if self.holds(guard) {
             self.shared.open.kill(guard.depth as usize);
             super::hub::bump(&self.shared.misplaced, 1);
         }
+    }
+
+    /// Whether a span is open on this very lane.
+    pub(crate) fn holds(&self, guard: &SpanGuard) -> bool {
+        self.shared.open.holds(guard.depth as usize, guard.begin)
     }
 }
 
@@ -126,6 +158,17 @@ impl Current {
 /// Directly in an iteration (or outside of every one) it is recorded from the level `stages` on, inside another span at
 /// the level `layers`. Off it costs one relaxed load and a branch; without the feature `spans`, nothing.
 ///
+/// With a stream (anything that implements [`DeviceStream`](crate::DeviceStream), or an `Option` of it: on the CPU a loop
+/// has none) the time between begin and end on that stream is taken as well, without waiting for it. The guard borrows
+/// the stream:
+///
+/// ```
+/// # use dflash_profiler::{sim::{SimClock, SimDevice}, span};
+/// # let stream = Some(SimDevice::new(0, SimClock::real()).stream(0));
+/// let _span = span!("target.forward", &stream);
+/// let _span = span!("target.layer", &stream, index = 3);
+/// ```
+///
 /// A guard must be dropped on its own thread, which the compiler checks:
 ///
 /// ```compile_fail
@@ -141,5 +184,13 @@ macro_rules! span {
     ($name:literal, index = $index:expr) => {{
         static SITE: $crate::Site = $crate::Site::new($name);
         $crate::SpanGuard::enter(&SITE, ::core::option::Option::Some($index as u64))
+    }};
+    ($name:literal, $stream:expr) => {{
+        static SITE: $crate::Site = $crate::Site::new($name);
+        $crate::DeviceSpanGuard::enter(&SITE, ::core::option::Option::None, $stream)
+    }};
+    ($name:literal, $stream:expr, index = $index:expr) => {{
+        static SITE: $crate::Site = $crate::Site::new($name);
+        $crate::DeviceSpanGuard::enter(&SITE, ::core::option::Option::Some($index as u64), $stream)
     }};
 }

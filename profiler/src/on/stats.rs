@@ -1,11 +1,13 @@
 //! ProfileStats: what a lane's stages cost since somebody last asked. Kept by the lane's own thread, so that nothing a
 //! full ring drops is missing here.
 
+use std::time::Duration;
+
 use dflash_timeline::record::Kind;
 
 use super::clock::Clock;
 use super::site;
-use crate::Stat;
+use crate::{ProfileStats, Stat};
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
@@ -21,6 +23,8 @@ pub(crate) struct Stats {
     /// In order of first use: site, sum, and what the running iteration adds when it ends.
     stages: Vec<(u32, Sum, Sum)>,
     total: Sum,
+    /// What no span took.
+    added: ProfileStats,
 }
 
 impl Stats {
@@ -60,11 +64,17 @@ impl Stats {
         }
     }
 
-    /// Stages in order of first use, then `residue`, then `total`; all begin again at 0.
+    /// Adds a time that no span took.
+    pub(crate) fn add_time(&mut self, name: &'static str, duration: Duration) {
+        self.added.add_time(name, duration);
+    }
+
+    /// Stages in order of first use, what was added, then `residue`, then `total`; all begin again at 0.
     pub(crate) fn take(&mut self, clock: &Clock) -> Vec<Stat> {
+        let added = self.added.take();
         let total = std::mem::take(&mut self.total);
         if total.count == 0 {
-            return Vec::new();
+            return added;
         }
         let stat = |name, sum: Sum| Stat { name, count: sum.count, total: clock.duration(sum.ticks) };
         let taken = self.stages.iter_mut().map(|(site, sum, _)| (*site, std::mem::take(sum)));
@@ -72,6 +82,7 @@ impl Stats {
         let covered: u64 = used.iter().map(|(_, sum)| sum.ticks).sum();
         let residue = Sum { count: total.count, ticks: total.ticks.saturating_sub(covered) };
         let mut stats: Vec<Stat> = used.into_iter().map(|(site, sum)| stat(site::name(site), sum)).collect();
+        stats.extend(added);
         stats.extend([stat("residue", residue), stat("total", total)]);
         stats
     }

@@ -6,21 +6,24 @@ use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dflash_timeline::record::{Anchor, Mark, OpenSpan, Severity, Totals};
+use dflash_timeline::record::{Anchor, Mark, OpenSpan, Totals};
 use dflash_timeline::{IterationsWriter, SegmentWriter};
 
+use super::account::Source;
 use super::clock_map::ClockMap;
 use super::control::SoFar;
+use super::cost::{self, Budget};
 use super::event::Remark;
-use super::feed::Feed;
+use super::feed::{Desk, Feed};
 use super::hub::{Hub, lock};
 use super::output::Output;
 use super::rows::Rows;
-use crate::{Options, Result};
+use crate::{LaneAccount, Options, Result};
 
-/// How often the map from ticks to nanoseconds learns.
+/// How often the map from ticks to nanoseconds learns: from the first time, doubling, to the usual.
+const LEARN_FIRST: Duration = Duration::from_millis(100);
 const LEARN_EVERY: Duration = Duration::from_secs(1);
-/// How often the stream says what the date is.
+/// How often the stream says what the date is, and what became of each lane's records.
 const ANCHOR_EVERY: Duration = Duration::from_secs(10);
 
 /// Everything that the thread owns.
@@ -29,14 +32,21 @@ pub(crate) struct Writer {
     hub: Arc<Hub>,
     remarks: Receiver<Remark>,
     feeds: Vec<Feed>,
-    /// Accounts of the lanes that ended.
-    retired: Totals,
+    /// What the lanes that ended have made, and what went wrong on them.
+    retired: Vec<(Source, u64, u64)>,
+    retired_faults: Totals,
     map: ClockMap,
     out: Output,
-    /// Samples and marks that this thread made.
-    own: u64,
+    budget: Budget,
     write_every: Duration,
     sample_every: Option<Duration>,
+}
+
+/// What is left of a recording.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ended {
+    pub totals: Totals,
+    pub lanes: Vec<LaneAccount>,
 }
 
 impl Writer {
@@ -53,34 +63,45 @@ impl Writer {
             hub,
             remarks,
             feeds: Vec::new(),
-            retired: Totals::default(),
+            retired: Vec::new(),
+            retired_faults: Totals::default(),
             map,
-            own: 0,
+            budget: Budget::new(options.max_overhead),
             write_every: options.write_every,
             sample_every: options.sample_every,
         })
     }
 
     /// Runs until the profiler ends.
-    pub(crate) fn run(mut self) -> Totals {
+    pub(crate) fn run(mut self) -> Ended {
+        let _ = self.hub.call_costs.set(cost::calibrate(&self.hub));
         let (mut wrote, mut learned, mut sampled, mut anchored) = (Instant::now(), Instant::now(), None, None);
+        let mut learn_every = LEARN_FIRST;
         loop {
             // Looked at before collecting: what was recorded before the stop is collected.
             let stop = self.hub.stop.load(Ordering::Acquire);
             if due(&mut anchored, Some(ANCHOR_EVERY)) {
                 self.out.anchor(&anchor());
+                self.count_made();
+                self.out.lane_totals();
             }
-            if learned.elapsed() >= LEARN_EVERY {
+            if learned.elapsed() >= learn_every {
                 learned = Instant::now();
+                learn_every = (learn_every * 2).min(LEARN_EVERY);
                 self.map.learn(self.hub.clock.pair());
             }
             self.collect();
+            if stop {
+                self.wait_for_device();
+            }
             if due(&mut sampled, self.sample_every) || (stop && self.sample_every.is_some()) {
                 self.sample();
+                cost::publish(&self.hub, &mut self.feeds, &mut self.out);
             }
             if stop {
                 return self.end();
             }
+            self.budget.watch(&mut self.feeds, &mut self.out);
             if wrote.elapsed() >= self.write_every {
                 wrote = Instant::now();
                 self.write();
@@ -90,18 +111,29 @@ impl Writer {
     }
 
     fn collect(&mut self) {
+        let deadline = i64::try_from(self.hub.device.timing.deadline.as_nanos()).unwrap_or(i64::MAX);
+        self.collect_until(dflash_sys::monotonic_ns().saturating_sub(deadline));
+    }
+
+    /// Collects everything; spans that ended before `expired_ns` wait no longer for their device times.
+    fn collect_until(&mut self, expired_ns: i64) {
+        let timing = &self.hub.device.timing;
         let new = std::mem::take(&mut *lock(&self.hub.new_lanes));
-        self.feeds.extend(new.into_iter().map(|lane| Feed::new(lane, &mut self.out)));
-        let (map, out) = (&self.map, &mut self.out);
-        let (own, retired) = (&mut self.own, &mut self.retired);
+        self.feeds.extend(new.into_iter().map(|lane| Feed::new(lane, &mut self.out, timing)));
+        for new in std::mem::take(&mut *lock(&self.hub.device.anchors)) {
+            self.out.device_anchor(&new.device, new.device_ns, new.host_ns, new.uncertainty_ns);
+        }
+        let mut desk = Desk { map: &self.map, out: &mut self.out, timing, expired_ns };
+        let (retired, faults) = (&mut self.retired, &mut self.retired_faults);
         self.feeds.retain_mut(|feed| {
-            let ended = feed.collect(map, out);
+            let ended = feed.collect(&mut desk);
             if let Some(text) = feed.new_loss() {
-                *own += 1;
-                out.mark(&Mark { time_ns: dflash_sys::monotonic_ns(), severity: Severity::Warning, text });
+                desk.out.warn(text);
             }
             if ended {
-                *retired = retired.plus(&feed.account());
+                let (emitted, dropped) = feed.made();
+                retired.push((feed.source, emitted, dropped));
+                *faults = faults.plus(&feed.faults());
             }
             !ended
         });
@@ -110,7 +142,7 @@ impl Writer {
             match remark {
                 Remark::Sample { counter, at, value } => {
                     let Some((name, unit)) = lock(&self.hub.counters).get(counter as usize).cloned() else { continue };
-                    self.out.sample(&name, &unit, self.map.ns(at), value);
+                    self.out.sample(Source::NOBODY, &name, &unit, self.map.ns(at), value);
                 }
                 Remark::Mark { severity, at, text } => {
                     self.out.mark(&Mark { time_ns: self.map.ns(at), severity, text });
@@ -119,15 +151,23 @@ impl Writer {
         }
     }
 
+    /// Lets the collector of device times come to its end; what it has not found out by then is unresolved.
+    fn wait_for_device(&mut self) {
+        if self.hub.stop_device() {
+            let hub = Arc::clone(&self.hub);
+            if !hub.join_device(&mut || self.collect()) {
+                self.out.warn("the thread dflash-device hangs in a call to its device; it is left alone".to_owned());
+            }
+        }
+        self.collect_until(i64::MAX);
+    }
+
     fn sample(&mut self) {
-        let readings = [
-            ("profiler.cpu", "ns", dflash_sys::thread_cpu_ns() as f64),
-            ("profiler.bytes", "bytes", self.out.bytes() as f64),
-        ];
+        let cpu_ns = dflash_sys::thread_cpu_ns() + self.hub.device.cpu_ns.load(Ordering::Relaxed);
+        let readings = [("profiler.cpu", "ns", cpu_ns as f64), ("profiler.bytes", "bytes", self.out.bytes() as f64)];
         let time_ns = dflash_sys::monotonic_ns();
         for (name, unit, value) in readings {
-            self.own += 1;
-            self.out.sample(name, unit, time_ns, value);
+            self.out.own_sample(name, unit, time_ns, value);
         }
     }
 
@@ -138,27 +178,36 @@ impl Writer {
         *lock(&self.hub.so_far) = SoFar { totals, bytes: self.out.bytes() };
     }
 
-    fn end(mut self) -> Totals {
-        self.collect();
+    fn end(mut self) -> Ended {
+        self.collect_until(i64::MAX);
         let (open, totals) = self.state();
-        self.out.end(&open, totals)
+        let (totals, accounts) = self.out.end(&open, totals);
+        Ended { totals, lanes: accounts.report() }
     }
 
     /// What is open, and the totals so far.
     fn state(&mut self) -> (Vec<OpenSpan>, Totals) {
+        self.count_made();
         let (map, out) = (&self.map, &mut self.out);
         let open: Vec<OpenSpan> = self.feeds.iter().flat_map(|feed| feed.open(map, out)).collect();
-        let totals = Totals { open: open.len() as u64 + self.retired.open, ..self.totals() };
-        (open, totals)
+        let faults = self.feeds.iter().fold(self.retired_faults, |sum, feed| sum.plus(&feed.faults()));
+        let open_spans = open.len() as u64 + self.retired_faults.open;
+        let Totals { emitted, dropped, .. } = self.out.accounts.totals();
+        (open, Totals { emitted, dropped, open: open_spans, ..faults })
     }
 
-    /// The accounts of all lanes, counters and this thread; `written` is the output's to fill in.
-    fn totals(&self) -> Totals {
-        let lanes = self.feeds.iter().fold(self.retired, |sum, feed| sum.plus(&feed.account()));
-        let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-        let emitted = lanes.emitted + load(&self.hub.remarks_emitted) + self.own;
-        let dropped = lanes.dropped + load(&self.hub.remarks_dropped);
-        Totals { emitted, dropped, ..lanes }
+    /// Asks everybody what he has made so far.
+    fn count_made(&mut self) {
+        let accounts = &mut self.out.accounts;
+        accounts.forget_made();
+        self.retired.iter().for_each(|(source, emitted, dropped)| accounts.made(*source, *emitted, *dropped));
+        for feed in &self.feeds {
+            let (emitted, dropped) = feed.made();
+            accounts.made(feed.source, emitted, dropped);
+        }
+        let dropped = self.hub.remarks_dropped.load(Ordering::Relaxed);
+        let own = self.out.own;
+        self.out.accounts.made(Source::NOBODY, self.hub.remarks_emitted.load(Ordering::Relaxed) + own, dropped);
     }
 }
 

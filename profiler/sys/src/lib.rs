@@ -1,7 +1,8 @@
-//! The small unsafe corners of dflash, one job a file: clocks, dlopen, memory, processes, the signals that stop a run.
+//! The small unsafe corners of dflash, one job a file: clocks, dlopen, fork, memory, processes, the signals that stop a run.
 
 mod clock;
 mod dl;
+mod fork;
 mod memory;
 #[cfg(feature = "nvml")]
 mod nvlink;
@@ -12,6 +13,7 @@ mod thread;
 
 pub use clock::{monotonic_ns, process_cpu_ns, realtime_ns, thread_cpu_ns};
 pub use dl::dlopen_global;
+pub use fork::{fork_and_wait, in_forked_children};
 pub use memory::keep_freed_memory;
 #[cfg(feature = "nvml")]
 pub use nvlink::nvlink_bytes;

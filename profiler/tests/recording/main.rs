@@ -4,7 +4,12 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 mod accounts;
+mod allocator;
 mod clocks;
+mod cost;
+mod device;
+mod device_faults;
 mod live;
+mod stats;
 mod structure;
 mod support;

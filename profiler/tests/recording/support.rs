@@ -28,6 +28,8 @@ impl Recording {
         let run = RunDir::create(directory.path(), "test", Manifest::default()).unwrap();
         let mut options = Options::new(run.clone());
         (options.sample_every, options.nvml.every) = (None, None);
+        // Whoever counts spans wants them of every iteration.
+        options.bare.pairs = 0;
         change(&mut options);
         let profiler = Profiler::start(options).unwrap();
         Self { profiler, run, _directory: directory, _alone: alone }
@@ -38,6 +40,18 @@ impl Recording {
         let totals = self.profiler.finish();
         let timeline = read(&self.run).unwrap();
         assert_eq!(totals.emitted, totals.written + totals.dropped, "{totals:?}");
+        let lanes = self.profiler.lanes();
+        for lane in &lanes {
+            assert_eq!(lane.emitted, lane.written + lane.dropped, "{lane:?}");
+            assert_eq!(lane.late, 0, "{lane:?}");
+            let read = of_lane(&timeline, &lane.lane, &lane.device);
+            assert!(self.profiler.trouble().is_some() || read <= lane.written, "{read} of {lane:?}");
+        }
+        assert!(lanes.iter().map(|lane| lane.written).sum::<u64>() <= totals.written);
+        // Written by the stream since it has a record for it.
+        for said in &timeline.lane_totals {
+            assert_eq!(said.emitted, said.written + said.dropped, "{said:?}");
+        }
         if self.profiler.trouble().is_none() {
             assert_eq!(timeline.totals, totals);
             assert_eq!(records(&timeline), totals.written, "{totals:?}");
@@ -46,6 +60,16 @@ impl Recording {
         }
         (timeline, totals)
     }
+}
+
+/// Spans, iterations and hand-offs of a lane; samples of its allocator are its own as well, but do not say so.
+fn of_lane(timeline: &Timeline, name: &str, device: &str) -> u64 {
+    let Some(id) = timeline.lanes.iter().position(|lane| lane.name == name && lane.device == device) else { return 0 };
+    let id = LaneId(id as u32);
+    let spans = timeline.spans.iter().filter(|span| span.lane == id).count();
+    let iterations = timeline.iterations.iter().filter(|iteration| iteration.lane == id).count();
+    let flows = timeline.flows.iter().filter(|flow| flow.lane == id).count();
+    (spans + iterations + flows) as u64
 }
 
 pub fn records(timeline: &Timeline) -> u64 {

@@ -1,0 +1,256 @@
+//! Spans with a stream, on a simulated device that works in real time.
+
+use std::time::{Duration, Instant};
+
+use dflash_profiler::sim::{SimClock, SimDevice, SimStream};
+use dflash_profiler::timeline::record::{Span, Totals};
+use dflash_profiler::timeline::{Timeline, read_iterations};
+use dflash_profiler::{DeviceStream, Kind, Level, begin_iteration, set_level, span};
+
+use crate::support::Recording;
+
+fn device(index: i16) -> SimDevice {
+    SimDevice::new(index, SimClock::real()).offset_ns(-3_000_000_000).drift_ppm(5.0)
+}
+
+fn ms(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+/// A recording whose collector looks often.
+fn recording(level: Level) -> Recording {
+    Recording::with(|options| {
+        options.level = level;
+        options.write_every = ms(5);
+        options.device.poll_every = ms(1);
+        options.device.stride_below = Duration::ZERO;
+    })
+}
+
+fn spans<'a>(timeline: &'a Timeline, name: &str) -> Vec<&'a Span> {
+    timeline.spans.iter().filter(|span| timeline.name(span.name) == name).collect()
+}
+
+/// The simulated device places its events exactly: where the stream stood when they were recorded.
+fn check(span: &Span, begin_ns: i64, end_ns: i64) {
+    let device = span.device.unwrap_or_else(|| panic!("no device time: {span:?}"));
+    let off = device.duration_ns as i64 - (end_ns - begin_ns);
+    assert!(off.abs() <= 64 + (end_ns - begin_ns) / 100_000, "{off} ns off in {} ns: {span:?}", end_ns - begin_ns);
+    // The anchors of a busy machine may be wide.
+    assert!((device.begin_ns - begin_ns).abs() < 2_000_000, "begins at {begin_ns}: {span:?}");
+}
+
+#[test]
+fn host_and_device_time_stand_side_by_side() {
+    let device = device(0);
+    let stream = device.stream(7);
+    let recording = recording(Level::Layers);
+    let lane = recording.profiler.lane("drafter:0", "cuda:0").enter();
+    let mut truth = Vec::new();
+    for _ in 0..20 {
+        let _iteration = begin_iteration(Kind::Train);
+        let forward = span!("drafter.forward", &stream);
+        let begin = stream.free_ns();
+        for i in 0..2 {
+            let _layer = span!("drafter.layer", &stream, index = i);
+            stream.work(ms(1));
+        }
+        drop(forward);
+        truth.push((begin, stream.free_ns()));
+        let _step = span!("drafter.step");
+        std::thread::sleep(ms(3));
+    }
+    drop(lane);
+    let (timeline, totals) = recording.finish();
+    assert_eq!((totals.unresolved, totals.negative, totals.misplaced, totals.dropped), (0, 0, 0, 0));
+    let forward = spans(&timeline, "drafter.forward");
+    assert_eq!((forward.len(), spans(&timeline, "drafter.layer").len()), (20, 40));
+    forward.iter().zip(&truth).for_each(|(span, (begin, end))| check(span, *begin, *end));
+    for span in spans(&timeline, "drafter.layer") {
+        let time = span.device.unwrap().duration_ns;
+        assert!(time >= 999_900, "{time} ns");
+    }
+    assert!(forward.iter().any(|span| span.duration_ns < 1_000_000), "the host only queues the work");
+    assert!(spans(&timeline, "drafter.step").iter().all(|span| span.device.is_none()));
+    let rows = read_iterations(&recording.run.iterations_csv()).unwrap();
+    for (row, span) in rows.iter().filter(|row| row.stage == "drafter.forward").zip(&forward) {
+        assert_eq!(row.device_ns, span.device.map(|device| device.duration_ns));
+    }
+    let others = |stage: &str| ["drafter.step", "residue", "total"].contains(&stage);
+    assert!(rows.iter().filter(|row| others(&row.stage)).all(|row| row.device_ns.is_none()));
+    assert_eq!((device.live_events(), device.refused()), (0, 0), "everything is given back");
+    assert!(device.created_events() < stream.records(), "they are used again");
+}
+
+#[test]
+fn two_streams_and_two_devices_on_one_lane() {
+    let devices = [device(0), device(1)];
+    let streams = [devices[0].stream(0), devices[0].stream(1), devices[1].stream(0)];
+    let recording = recording(Level::Layers);
+    let lane = recording.profiler.lane("drafter:0", "cuda:0").enter();
+    let mut truth = Vec::new();
+    for step in 0..30 {
+        let (a, b) = (&streams[step % 3], &streams[(step + 1) % 3]);
+        let outer = span!("outer", a);
+        let outer_ns = a.free_ns();
+        a.work(ms(1));
+        let inner = span!("inner", b);
+        let inner_ns = b.free_ns();
+        b.work(Duration::from_micros(300));
+        drop(inner);
+        let inner_ns = (inner_ns, b.free_ns());
+        drop(outer);
+        truth.push(((outer_ns, a.free_ns()), inner_ns));
+    }
+    drop(lane);
+    let (timeline, totals) = recording.finish();
+    assert_eq!(totals.unresolved, 0);
+    for (place, name) in ["outer", "inner"].into_iter().enumerate() {
+        let spans = spans(&timeline, name);
+        assert_eq!(spans.len(), 30);
+        for (span, truth) in spans.iter().zip(&truth) {
+            let (begin, end) = if place == 0 { truth.0 } else { truth.1 };
+            check(span, begin, end);
+        }
+    }
+    assert_eq!(devices.each_ref().map(SimDevice::refused), [0, 0], "no event of one device went to the other");
+    assert_eq!(devices.each_ref().map(SimDevice::live_events), [0, 0]);
+}
+
+#[test]
+fn a_loop_without_a_stream_has_host_spans() {
+    let recording = recording(Level::Layers);
+    let lane = recording.profiler.lane("drafter:0", "cpu").enter();
+    let none: Option<SimStream> = None;
+    let boxed: Option<Box<dyn DeviceStream>> = None;
+    {
+        let _iteration = begin_iteration(Kind::Train);
+        let _stage = span!("stage", &none);
+        let _layer = span!("layer", &boxed, index = 3);
+        let _last = span!("last", boxed.as_deref());
+    }
+    drop(lane);
+    let (timeline, totals) = recording.finish();
+    assert_eq!((totals.unresolved, timeline.spans.len()), (0, 3));
+    assert!(timeline.spans.iter().all(|span| span.device.is_none()));
+    assert_eq!(spans(&timeline, "layer")[0].index, Some(3));
+    assert_eq!(timeline.spans.iter().map(|span| span.depth).collect::<Vec<_>>(), [0, 1, 2]);
+}
+
+#[test]
+fn a_stream_behind_a_pointer() {
+    let stream = device(0).stream(0);
+    let recording = recording(Level::Stages);
+    let lane = recording.profiler.lane("a", "cpu").enter();
+    let boxed: Box<dyn DeviceStream> = Box::new(stream.clone());
+    let shared: std::sync::Arc<dyn DeviceStream> = std::sync::Arc::new(stream.clone());
+    let maybe = Some(stream.clone());
+    drop(span!("a", &boxed));
+    drop(span!("b", &shared));
+    drop(span!("c", &*boxed));
+    drop(span!("d", &maybe));
+    drop(span!("e", maybe.as_ref()));
+    drop(lane);
+    let (timeline, _) = recording.finish();
+    assert_eq!(timeline.spans.iter().filter(|span| span.device.is_some()).count(), 5);
+}
+
+#[test]
+fn device_spans_follow_the_levels() {
+    let stream = device(0).stream(0);
+    let recording = recording(Level::Stages);
+    let lane = recording.profiler.lane("a", "cpu").enter();
+    let step = || {
+        let _stage = span!("stage", &stream);
+        std::thread::sleep(ms(1));
+        let _layer = span!("layer", &stream);
+        std::thread::sleep(ms(1));
+        stream.records()
+    };
+    assert_eq!(step(), 1, "the begin of the stage");
+    set_level(Level::Off);
+    assert_eq!(step(), 2, "its end, and nothing since");
+    set_level(Level::Layers);
+    assert_eq!(step(), 4);
+    drop(lane);
+    let (timeline, _) = recording.finish();
+    assert_eq!((spans(&timeline, "stage").len(), spans(&timeline, "layer").len()), (2, 1));
+}
+
+#[test]
+fn guards_in_the_wrong_order() {
+    let device = device(0);
+    let stream = device.stream(0);
+    let recording = recording(Level::Layers);
+    let lane = recording.profiler.lane("a", "cpu").enter();
+    let outer = span!("outer", &stream);
+    let inner = span!("inner", &stream);
+    drop(outer);
+    drop(inner);
+    let left = span!("left", &stream);
+    drop(lane);
+    drop(left);
+    let (timeline, totals) = recording.finish();
+    assert_eq!((timeline.spans.len(), totals.misplaced, totals.unresolved), (1, 2, 0));
+    assert!(spans(&timeline, "inner")[0].device.is_some());
+    assert_eq!(device.live_events(), 0);
+}
+
+#[test]
+fn short_stages_are_timed_in_some_iterations_only() {
+    let stream = device(0).stream(0);
+    let recording = Recording::with(|options| {
+        options.write_every = ms(2);
+        options.device.poll_every = ms(1);
+        options.device.stride_below = Duration::from_millis(4);
+    });
+    let lane = recording.profiler.lane("drafter:0", "cuda:0").enter();
+    let begin = Instant::now();
+    let mut iterations = 0;
+    // Until the lane has learnt that the stage is short, and a good while on.
+    let mut last = 0;
+    while last < 100 {
+        let _iteration = begin_iteration(Kind::Train);
+        {
+            let _long = span!("long", &stream);
+            stream.work(ms(5));
+        }
+        let before = stream.records();
+        {
+            let _short = span!("short", &stream);
+            stream.work(Duration::from_micros(600));
+        }
+        // The begin may be shared with the end of `long`: the end is recorded, or not.
+        last = if stream.records() == before { last + 1 } else { last };
+        iterations += 1;
+        std::thread::sleep(ms(6));
+        assert!(begin.elapsed() < Duration::from_secs(60), "{iterations} iterations, {last} without an event");
+    }
+    drop(lane);
+    let (timeline, totals) = recording.finish();
+    assert_eq!(totals.unresolved, 0);
+    let name = "device.stride.drafter:0.short";
+    let counter = timeline.counters.iter().position(|c| c.name == name).expect("it is in the stream");
+    let stride = timeline.samples.iter().find(|s| s.counter.0 == counter as u32).unwrap().value as u64;
+    assert!([2, 4, 8].contains(&stride), "{stride}");
+    assert!(spans(&timeline, "long").iter().all(|span| span.device.is_some()));
+    let short = spans(&timeline, "short");
+    assert_eq!(short.len(), iterations, "the host's time is taken in all");
+    let timed: Vec<u64> = short.iter().filter(|s| s.device.is_some()).filter_map(|s| s.iteration).collect();
+    assert!(timed.len() < iterations && timed.iter().rev().take(5).all(|n| n % 2 == 0), "{timed:?}");
+    let rows = read_iterations(&recording.run.iterations_csv()).unwrap();
+    let known = rows.iter().filter(|row| row.stage == "short" && row.device_ns.is_some()).count();
+    assert_eq!(known, timed.len(), "empty is not 0");
+}
+
+#[test]
+fn without_device_spans_there_is_no_collector() {
+    let recording = recording(Level::Layers);
+    let lane = recording.profiler.lane("a", "cpu").enter();
+    drop(span!("a"));
+    let threads = std::fs::read_dir("/proc/self/task").unwrap();
+    let named = threads.filter_map(|t| std::fs::read_to_string(t.ok()?.path().join("comm")).ok());
+    assert!(!named.collect::<String>().contains("dflash-device"));
+    drop(lane);
+    assert_eq!(recording.finish().1, Totals { emitted: 1, written: 1, ..Totals::default() });
+}
