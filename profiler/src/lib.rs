@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod cpu;
 mod device;
 mod error;
 #[cfg(not(feature = "spans"))]
@@ -8,6 +9,7 @@ mod off;
 mod on;
 mod options;
 
+pub use cpu::{CpuOptions, CpuReport, ThreadStack};
 pub use device::{AllocatorCounters, AllocatorStats, DeviceError, DeviceEvent, DeviceStream, KernelCapture, StreamKey};
 pub use dflash_timeline as timeline;
 pub use dflash_timeline::record::{Kind, Severity, Totals};

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use dflash_timeline::RunDir;
 
+use crate::CpuOptions;
+
 /// How much is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -37,6 +39,8 @@ pub struct Options {
     pub write_every: Duration,
     /// How often it samples CPU time and memory of the process; `None`: never.
     pub sample_every: Option<Duration>,
+    /// How CPU sampling works, once it is started.
+    pub cpu: CpuOptions,
 }
 
 impl Options {
@@ -52,6 +56,7 @@ impl Options {
             segment_bytes: 64 << 20,
             write_every: Duration::from_millis(250),
             sample_every: Some(Duration::from_secs(1)),
+            cpu: CpuOptions::default(),
         }
     }
 }

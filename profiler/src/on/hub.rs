@@ -9,8 +9,8 @@ use std::thread::Thread;
 use rtrb::Consumer;
 
 use super::clock::Clock;
+use super::cpu::slots::LaneSlot;
 use super::event::{Event, Remark};
-use super::open::OpenSpans;
 
 /// Shared by everything of one profiler.
 #[derive(Debug)]
@@ -43,19 +43,32 @@ pub(crate) struct NewLane {
 pub(crate) struct LaneShared {
     pub name: String,
     pub device: String,
-    pub open: OpenSpans,
+    pub open: LaneSlot,
     pub emitted: AtomicU64,
     pub dropped: AtomicU64,
     pub misplaced: AtomicU64,
 }
 
 impl Hub {
-    /// Hands a sample or mark to the writer; counts it if there is no room.
-    pub(crate) fn remark(&self, remark: Remark) {
+    /// Hands a sample, mark or stack to the writer; `false`: there is no room, which is counted.
+    pub(crate) fn remark(&self, remark: Remark) -> bool {
         self.remarks_emitted.fetch_add(1, Ordering::Relaxed);
-        if self.remarks.try_send(remark).is_err() {
+        let sent = self.remarks.try_send(remark).is_ok();
+        if !sent {
             self.remarks_dropped.fetch_add(1, Ordering::Relaxed);
         }
+        sent
+    }
+
+    /// The number of a counter. The same name and unit give the same one.
+    pub(crate) fn counter(&self, name: &str, unit: &str) -> u32 {
+        let mut counters = lock(&self.counters);
+        let found = counters.iter().position(|(n, u)| n == name && u == unit);
+        let number = found.unwrap_or_else(|| {
+            counters.push((name.to_owned(), unit.to_owned()));
+            counters.len() - 1
+        });
+        number as u32
     }
 
     /// Wakes the writer before its time.

@@ -74,6 +74,7 @@ impl Current {
             return None;
         }
         self.iteration = Some(number);
+        self.shared.open.set_iteration(self.iteration);
         self.base = self.shared.open.depth();
         let cpu_ns = dflash_sys::thread_cpu_ns();
         Some(Begun { number, cpu_ns, at: self.clock.ticks() })
@@ -90,6 +91,7 @@ impl Current {
             bump(&self.shared.misplaced, cut);
         }
         self.iteration = None;
+        self.shared.open.set_iteration(None);
         self.base = 0;
         self.stats.end_iteration(kind, end.saturating_sub(begun.at));
         self.emit(Event::Iteration { kind, number: begun.number, begin: begun.at, end, cpu_ns, tokens });

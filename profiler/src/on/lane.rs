@@ -9,6 +9,7 @@ use dflash_timeline::record::FlowEnd;
 use rtrb::Producer;
 
 use super::clock::Clock;
+use super::cpu::slots;
 use super::event::Event;
 use super::hub::{Hub, LaneShared, bump};
 use super::level;
@@ -49,9 +50,15 @@ impl Lane {
     pub fn enter(self) -> LaneGuard {
         let entered = self.0.is_some();
         let before = match self.0 {
-            Some(lane) => CURRENT.try_with(|current| current.replace(Some(lane))).ok().flatten(),
+            Some(lane) => {
+                lane.shared.open.enter();
+                CURRENT.try_with(|current| current.replace(Some(lane))).ok().flatten()
+            }
             None => None,
         };
+        if let Some(before) = &before {
+            before.shared.open.rest();
+        }
         LaneGuard { entered, before, not_send: PhantomData }
     }
 }
@@ -76,9 +83,14 @@ impl Drop for LaneGuard {
             return;
         }
         let before = self.before.take();
+        match &before {
+            Some(before) => before.shared.open.enter(),
+            None => slots::leave(),
+        }
         let left = CURRENT
             .try_with(|current| current.try_borrow_mut().ok().and_then(|mut c| std::mem::replace(&mut *c, before)));
         if let Ok(Some(lane)) = left {
+            lane.shared.open.rest();
             let cut = lane.shared.open.cut(0);
             bump(&lane.shared.misplaced, cut);
             lane.hub.wake();

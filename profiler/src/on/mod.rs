@@ -5,6 +5,7 @@
 
 mod clock;
 mod clock_map;
+mod cpu;
 mod event;
 mod feed;
 mod hub;

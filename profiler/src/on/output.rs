@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use dflash_timeline::SegmentWriter;
 use dflash_timeline::record::{
-    Anchor, Counter, CounterId, Flow, Iteration, Lane, LaneId, Mark, NameId, OpenSpan, Sample, Span, Totals,
+    Anchor, Counter, CounterId, Flow, Iteration, Lane, LaneId, Mark, NameId, OpenSpan, Sample, Span, StackSample,
+    Totals,
 };
 
+use super::event::Stack;
 use super::hub::{Hub, LaneShared, lock};
 use super::rows::{Rows, StageSums};
 use super::site;
@@ -66,6 +68,17 @@ impl Output {
         self.write(|stream| {
             let counter: CounterId = stream.counter(&series);
             stream.sample(&Sample { counter, time_ns, value })
+        });
+    }
+
+    pub(crate) fn stack(&mut self, stack: &Stack) {
+        let lane = stack.lane.as_ref().map(|(name, device)| self.lane(name, device));
+        let spans = stack.spans.iter().map(|site| self.name(*site)).collect();
+        let Stack { time_ns, tid, iteration, .. } = *stack;
+        self.write(|stream| {
+            let frames = stack.frames.iter().map(|frame| stream.name(frame)).collect();
+            let thread = stream.name(&stack.thread);
+            stream.stack(&StackSample { time_ns, tid, thread, lane, iteration, spans, frames })
         });
     }
 

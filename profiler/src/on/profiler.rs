@@ -10,11 +10,12 @@ use dflash_timeline::record::{Severity, Totals};
 use rtrb::RingBuffer;
 
 use super::clock::Clock;
+use super::cpu::Cpu;
+use super::cpu::slots::LaneSlot;
 use super::event::Remark;
 use super::hub::{Hub, LaneShared, NewLane, lock};
 use super::lane::{Current, Lane};
 use super::level;
-use super::open::OpenSpans;
 use super::stats::Stats;
 use super::writer::Writer;
 use crate::{Error, Options, Result};
@@ -28,8 +29,9 @@ const REMARKS: usize = 1 << 14;
 pub struct Profiler(Option<Arc<Inner>>);
 
 #[derive(Debug)]
-struct Inner {
-    hub: Arc<Hub>,
+pub(crate) struct Inner {
+    pub hub: Arc<Hub>,
+    pub cpu: Cpu,
     ring: usize,
     writer: Mutex<Option<JoinHandle<Totals>>>,
     totals: Mutex<Totals>,
@@ -59,13 +61,18 @@ impl Profiler {
         let _ = hub.writer.set(handle.thread().clone());
         level::started(options.level);
         let (writer, totals) = (Mutex::new(Some(handle)), Mutex::default());
-        Ok(Self(Some(Arc::new(Inner { hub, ring: options.ring.max(2), writer, totals }))))
+        Ok(Self(Some(Arc::new(Inner { hub, cpu: Cpu::new(options.cpu), ring: options.ring.max(2), writer, totals }))))
     }
 
     /// A profiler that records nothing.
     #[must_use]
     pub fn disabled() -> Self {
         Self(None)
+    }
+
+    /// What runs, if anything does.
+    pub(crate) fn inner(&self) -> std::result::Result<&Inner, String> {
+        self.0.as_deref().ok_or_else(|| "nothing is recorded: the profiler is off".to_owned())
     }
 
     /// Makes a lane. One made again with the same name and device goes on with its iteration numbers.
@@ -78,7 +85,7 @@ impl Profiler {
         let shared = Arc::new(LaneShared {
             name: name.to_owned(),
             device: device.to_owned(),
-            open: OpenSpans::new(),
+            open: LaneSlot::claim(name, device),
             emitted: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
             misplaced: AtomicU64::new(0),
@@ -99,15 +106,7 @@ impl Profiler {
     /// Makes a counter, e.g. `queue.batches.depth` in `items`. The same name and unit give the same counter.
     #[must_use]
     pub fn counter(&self, name: &str, unit: &str) -> Counter {
-        Counter(self.0.as_ref().map(|inner| {
-            let mut counters = lock(&inner.hub.counters);
-            let found = counters.iter().position(|(n, u)| n == name && u == unit);
-            let number = found.unwrap_or_else(|| {
-                counters.push((name.to_owned(), unit.to_owned()));
-                counters.len() - 1
-            });
-            (Arc::clone(&inner.hub), number as u32)
-        }))
+        Counter(self.0.as_ref().map(|inner| (Arc::clone(&inner.hub), inner.hub.counter(name, unit))))
     }
 
     /// Notes something in the timeline, at whatever level.
@@ -136,6 +135,7 @@ impl Inner {
         // Held to the end, so that a second caller waits for the totals.
         let mut totals = lock(&self.totals);
         if let Some(handle) = lock(&self.writer).take() {
+            self.cpu.finish(&self.hub);
             level::ended();
             self.hub.stop.store(true, Ordering::Release);
             handle.thread().unpark();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::record::{Label, Sample};
 use super::registers::Registers;
 use super::state::{self, State};
-use crate::monotonic_ns;
+use crate::{monotonic_ns, thread_cpu_ns};
 
 /// Fills in what the calling thread works on. Gets the tag that the thread gave itself (0: none) and the hint that the
 /// sampler was given for it.
@@ -65,6 +65,7 @@ fn note(state: &State, info: &libc::siginfo_t, context: &libc::ucontext_t, reque
     let walked = state.with_walker(tid, |walker, unwinder| {
         let fill = |sample: &mut Sample| {
             (sample.time_ns, sample.tid, sample.request) = (begin, tid, request);
+            sample.cpu_ns = thread_cpu_ns();
             sample.label = Label::NONE;
             (state.label)(TAG.try_with(|tag| tag.load(Ordering::Relaxed)).unwrap_or(0), hint, &mut sample.label);
             walker.walk(unwinder, Registers::of(context), sample);

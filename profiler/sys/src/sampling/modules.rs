@@ -33,10 +33,11 @@ struct Loaded {
 impl Modules {
     /// Looks for libraries that were loaded since the last look. The new unwinder, if there are any.
     pub(super) fn refresh(&mut self) -> Option<Unwinder> {
-        let (changes, found) = look();
-        if self.changes.replace(changes) == Some(changes) {
+        if self.changes.is_some() && self.changes == changes() {
             return None;
         }
+        let (changes, found) = look();
+        self.changes = Some(changes);
         let new: Vec<Loaded> = found.into_iter().filter(|loaded| !self.known.contains(loaded)).collect();
         let pinned: Vec<Loaded> = new.into_iter().filter(|loaded| pin(&loaded.name)).collect();
         // What was unloaded before it was pinned is not found again.
@@ -96,6 +97,21 @@ fn pin(name: &CStr) -> bool {
     // SAFETY: the name ends with NUL; nothing is loaded or run, only found. The handle is dropped on purpose.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE) };
     !handle.is_null()
+}
+
+/// Libraries loaded and unloaded so far.
+fn changes() -> Option<(u64, u64)> {
+    unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _size: usize, changes: *mut c_void) -> c_int {
+        // SAFETY: the loader gives a valid description, and `changes` gave the address of its own variable.
+        let (info, changes) = unsafe { (&*info, &mut *changes.cast::<Option<(u64, u64)>>()) };
+        *changes = Some((info.dlpi_adds, info.dlpi_subs));
+        // The first one is enough.
+        1
+    }
+    let mut changes = None;
+    // SAFETY: `first` gets the address of `changes` back, which outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut changes).cast()) };
+    changes
 }
 
 type Found = ((u64, u64), Vec<Loaded>);

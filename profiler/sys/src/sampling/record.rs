@@ -54,6 +54,8 @@ pub struct Sample {
     pub tid: u32,
     /// Which request this answers; 0: a timer's sample.
     pub request: u32,
+    /// CPU time that the thread had used so far, nanoseconds.
+    pub cpu_ns: u64,
     /// How long the handler took, nanoseconds.
     pub cost_ns: u32,
     /// Why the walk ended.
