@@ -5,7 +5,6 @@ mod clock;
 mod dl;
 mod memory;
 mod process;
-/// Stacks of this process's threads, taken in a signal handler.
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub mod sampling;
 mod stop;

@@ -28,15 +28,18 @@ pub(crate) struct Cpu {
 struct Sampled {
     running: Running,
     /// `None`: samples go into the timeline.
-    profile: Option<Arc<Mutex<Profile>>>,
+    profile: Gathering,
 }
+
+/// A profile in the making, if that is what samples are for.
+type Gathering = Option<Arc<Mutex<Profile>>>;
 
 impl Cpu {
     pub(crate) fn new(options: CpuOptions) -> Self {
         Self { options, ..Self::default() }
     }
 
-    fn start(&self, hz: u32, sink: Sink, profile: Option<Arc<Mutex<Profile>>>) -> Result<(), String> {
+    fn start(&self, hz: u32, sink: Sink, profile: Gathering) -> Result<(), String> {
         let mut running = lock(&self.running);
         if let Some(running) = &*running {
             let what = if running.profile.is_some() { "a pprof profile is being taken" } else { "CPU sampling runs" };
@@ -47,7 +50,7 @@ impl Cpu {
         Ok(())
     }
 
-    fn stop(&self, profile: bool) -> Result<(CpuReport, Option<Arc<Mutex<Profile>>>), String> {
+    fn stop(&self, profile: bool) -> Result<(CpuReport, Gathering), String> {
         let mut running = lock(&self.running);
         match running.take_if(|running| running.profile.is_some() == profile) {
             Some(sampled) => Ok((sampled.running.stop()?, sampled.profile)),

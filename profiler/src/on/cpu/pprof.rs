@@ -227,9 +227,7 @@ mod tests {
             })
             .collect();
         read.sort();
-        let labels = |thread: &str| {
-            vec![["thread", thread], ["lane", "drafter:0"]].iter().map(|l| l.map(str::to_owned)).collect::<Vec<_>>()
-        };
+        let labels = |thread: &str| [["thread", thread], ["lane", "drafter:0"]].map(|l| l.map(str::to_owned)).to_vec();
         assert_eq!(read[0], (vec!["main".to_owned()], vec![1, 10_000_000], labels("b")));
         assert_eq!(read[1], (vec!["x".repeat(300), "work".into(), "main".into()], vec![2, 20_000_000], labels("a")));
         assert_eq!(of(10).next().unwrap().1, 2_500_000_000);

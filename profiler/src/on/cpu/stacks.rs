@@ -62,11 +62,14 @@ fn ask(asking: &mut Asking, threads: &[Asked], answers: &mut HashMap<u32, Sample
     let begin = Instant::now();
     let asked = threads.iter().filter(|t| !t.blocks && asking.ask(t.tid, t.hint).is_ok()).count();
     let before = answers.len();
-    while answers.len() < before + asked && begin.elapsed() < DEADLINE {
-        while asking.next(|sample| drop(answers.insert(sample.tid, sample.clone()))) {}
+    let mut take = |asking: &mut Asking| {
+        while asking.next(|sample| answers.extend([(sample.tid, sample.clone())])) {}
+        answers.len() - before
+    };
+    while take(asking) < asked && begin.elapsed() < DEADLINE {
         thread::sleep(Duration::from_micros(200));
     }
-    while asking.next(|sample| drop(answers.insert(sample.tid, sample.clone()))) {}
+    take(asking);
 }
 
 /// Why there is no answer.
