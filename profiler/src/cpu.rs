@@ -41,7 +41,8 @@ pub struct CpuReport {
     pub own_threads: u64,
     /// Threads that could not be sampled, because they block the signal or the system gave no timer.
     pub unwatched: u64,
-    /// Time that threads lost to being sampled, seconds: their stacks' walks, without the kernel's part.
+    /// CPU time of the sampled threads that went into sampling them, seconds: the walks, without the kernel's part. It is
+    /// in `cpu_seconds`.
     pub handler_seconds: f64,
     /// Whether somebody else took the signal, which ended the sampling early.
     pub taken_over: bool,

@@ -111,3 +111,19 @@ fn stack(
         note: late.or_else(cut),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::{Asked, excuse};
+
+    #[test]
+    fn a_thread_that_cannot_answer_is_excused() {
+        let asked =
+            |blocks| Asked { tid: std::process::id(), name: "x".into(), state: "sleeping".into(), hint: 0, blocks };
+        let excuses = [true, false].map(|blocks| excuse(&asked(blocks), &HashMap::new()).unwrap());
+        assert!(excuses[0].starts_with("blocks the signal; "), "{excuses:?}");
+        assert!(excuses[1].starts_with("no answer in 200ms; "), "{excuses:?}");
+    }
+}

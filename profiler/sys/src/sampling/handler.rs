@@ -58,18 +58,18 @@ fn sent_by_us(info: &libc::siginfo_t) -> bool {
 
 /// Takes the thread's stack.
 fn note(state: &State, info: &libc::siginfo_t, context: &libc::ucontext_t, request: u32) {
-    let begin = monotonic_ns();
+    let time_ns = monotonic_ns();
     let tid = crate::current_tid();
     // SAFETY: both kinds of signal carry a value: the hint, as `ThreadTimer` and `Asking` put it there.
     let hint = unsafe { info.si_value() }.sival_ptr as u64;
     let walked = state.with_walker(tid, |walker, unwinder| {
         let fill = |sample: &mut Sample| {
-            (sample.time_ns, sample.tid, sample.request) = (begin, tid, request);
+            (sample.time_ns, sample.tid, sample.request) = (time_ns, tid, request);
             sample.cpu_ns = thread_cpu_ns();
             sample.label = Label::NONE;
             (state.label)(TAG.try_with(|tag| tag.load(Ordering::Relaxed)).unwrap_or(0), hint, &mut sample.label);
             walker.walk(unwinder, Registers::of(context), sample);
-            sample.cost_ns = u32::try_from(monotonic_ns().saturating_sub(begin)).unwrap_or(0);
+            sample.cost_ns = u32::try_from(thread_cpu_ns().saturating_sub(sample.cpu_ns)).unwrap_or(0);
         };
         let ring = if request == 0 { &state.samples } else { &state.answers };
         if !ring.push(fill) && request == 0 {

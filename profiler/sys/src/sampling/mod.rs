@@ -14,6 +14,7 @@
 mod asking;
 mod handler;
 mod modules;
+mod realigned;
 mod record;
 mod registers;
 mod ring;

@@ -6,9 +6,17 @@
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::ops::Range;
 
-use framehop::{ExplicitModuleSectionInfo, Module, Unwinder as _};
+use framehop::{ExplicitModuleSectionInfo, Module, MustNotAllocateDuringUnwind, Unwinder as _, UnwinderNative};
 
-use super::walker::Unwinder;
+use super::realigned::Table;
+
+/// How to find the callers of everything that is loaded.
+#[derive(Clone, Default)]
+pub(super) struct Unwinder {
+    pub framehop: UnwinderNative<&'static [u8], MustNotAllocateDuringUnwind>,
+    /// For what framehop cannot do; in order of address.
+    pub tables: Vec<Table>,
+}
 
 /// What is loaded, as far as it is known.
 #[derive(Default)]
@@ -44,28 +52,34 @@ impl Modules {
         let (_, still) = look();
         let mut added = false;
         for loaded in pinned.into_iter().filter(|loaded| still.contains(loaded)) {
-            added |= loaded.module().map(|module| self.unwinder.add_module(module)).is_some();
+            added |= loaded.eh_frame().map(|eh_frame| self.unwinder.add(&loaded, &eh_frame)).is_some();
             self.known.push(loaded);
         }
         added.then(|| self.unwinder.clone())
     }
 }
 
-impl Loaded {
-    fn module(&self) -> Option<Module<&'static [u8]>> {
-        let eh_frame = self.eh_frame()?;
-        let own = |range: &Range<u64>| range.start.wrapping_sub(self.bias)..range.end.wrapping_sub(self.bias);
+impl Unwinder {
+    fn add(&mut self, loaded: &Loaded, eh_frame: &Range<u64>) {
+        let own = |range: &Range<u64>| range.start.wrapping_sub(loaded.bias)..range.end.wrapping_sub(loaded.bias);
+        let (index, code) = (&loaded.index, &loaded.code);
         let sections = ExplicitModuleSectionInfo {
-            eh_frame_svma: Some(own(&eh_frame)),
-            eh_frame: Some(bytes(&eh_frame)),
-            eh_frame_hdr_svma: Some(own(&self.index)),
-            eh_frame_hdr: Some(bytes(&self.index)),
-            text_svma: Some(own(&self.code)),
+            eh_frame_svma: Some(own(eh_frame)),
+            eh_frame: Some(bytes(eh_frame)),
+            eh_frame_hdr_svma: Some(own(index)),
+            eh_frame_hdr: Some(bytes(index)),
+            text_svma: Some(own(code)),
             ..ExplicitModuleSectionInfo::default()
         };
-        Some(Module::new(self.name.to_string_lossy().into_owned(), self.code.clone(), self.bias, sections))
+        let name = loaded.name.to_string_lossy().into_owned();
+        self.framehop.add_module(Module::new(name, code.clone(), loaded.bias, sections));
+        let table = Table::new(code.clone(), (index.start, bytes(index)), (eh_frame.start, bytes(eh_frame)));
+        let place = self.tables.partition_point(|other| other.code.start < code.start);
+        self.tables.insert(place, table);
     }
+}
 
+impl Loaded {
     /// `.eh_frame`, to which the index points: four bytes of version and encodings, then a distance from itself.
     fn eh_frame(&self) -> Option<Range<u64>> {
         const VERSION: u8 = 1;

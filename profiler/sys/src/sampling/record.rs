@@ -56,7 +56,7 @@ pub struct Sample {
     pub request: u32,
     /// CPU time that the thread had used so far, nanoseconds.
     pub cpu_ns: u64,
-    /// How long the handler took, nanoseconds.
+    /// CPU time that the handler took, nanoseconds.
     pub cost_ns: u32,
     /// Why the walk ended.
     pub end: End,

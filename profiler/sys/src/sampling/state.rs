@@ -7,9 +7,9 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::thread;
 
 use super::handler::Labeller;
-use super::modules::Modules;
+use super::modules::{Modules, Unwinder};
 use super::ring::Ring;
-use super::walker::{Unwinder, Walker};
+use super::walker::Walker;
 use super::window::Way;
 
 /// Samples that may be ahead of their reader: a twentieth of a second of 80 threads at 1000 Hz; 5 MB once used.

@@ -1,17 +1,18 @@
-//! Sampling that is started and stopped again and again while threads come and go and exceptions fly.
+//! Sampling beside C++: started and stopped again and again while threads come and go and exceptions fly.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail loudly, and say what it counted")]
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::hint::black_box;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use dflash_sys::current_tid;
-use dflash_sys::sampling::{Asking, Label, Sampling};
+use dflash_sys::sampling::{Asking, End, Label, Sampling};
 
 const THROWS: &str = r#"
 #include <stdexcept>
@@ -24,25 +25,82 @@ static long deep(long n) {
 extern "C" long throw_and_catch(long n) {
     try { return deep(n); } catch (const std::exception& error) { return (long) std::string(error.what()).size(); }
 }
+// Realigns its stack, as functions that compute with vectors do, and does not know how big it is.
+extern "C" __attribute__((noinline)) long realigned(long n, long, long, long, long, long, long h, long (*work)(long)) {
+    alignas(64) volatile char buffer[256];
+    volatile char* more = (volatile char*) __builtin_alloca(n);
+    buffer[n & 255] = more[0] = 1;
+    return work(n) + buffer[n & 255] + more[0] + h;
+}
 "#;
 
 type Throw = unsafe extern "C" fn(libc::c_long) -> libc::c_long;
 
-/// A C++ function that throws through `n` frames and catches.
-fn throwing(directory: &Path) -> Throw {
+/// Calls the last argument with the first.
+#[cfg(target_arch = "x86_64")]
+type Realigned = unsafe extern "C" fn(
+    libc::c_long,
+    libc::c_long,
+    libc::c_long,
+    libc::c_long,
+    libc::c_long,
+    libc::c_long,
+    libc::c_long,
+    extern "C" fn(libc::c_long) -> libc::c_long,
+) -> libc::c_long;
+
+/// A C++ function of the library above, which is built and loaded.
+fn function(directory: &Path, name: &CStr) -> *mut libc::c_void {
     let (source, library) = (directory.join("throws.cpp"), directory.join("libthrows.so"));
     std::fs::write(&source, THROWS).unwrap();
     let built = Command::new("c++").args(["-O1", "-fPIC", "-shared", "-o"]).args([&library, &source]).status();
     assert!(built.as_ref().is_ok_and(|status| status.success()), "this test needs a C++ compiler, `c++`: {built:?}");
-    let name = CString::new(library.to_str().unwrap()).unwrap();
+    let path = CString::new(library.to_str().unwrap()).unwrap();
     // SAFETY: the library was just built; it has no initialisers of its own.
-    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) };
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
     assert!(!handle.is_null());
     // SAFETY: the handle is valid.
-    let symbol = unsafe { libc::dlsym(handle, c"throw_and_catch".as_ptr()) };
+    let symbol = unsafe { libc::dlsym(handle, name.as_ptr()) };
     assert!(!symbol.is_null());
+    symbol
+}
+
+extern "C" fn works(n: libc::c_long) -> libc::c_long {
+    (0..100_000 * n).for_each(|i| {
+        black_box(i);
+    });
+    n
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_realigned_stack_is_followed() {
+    let _alone = alone();
+    let directory = tempfile::tempdir().unwrap();
+    let realigned = function(directory.path(), c"realigned");
     // SAFETY: that is the function's type, and the library stays loaded.
-    unsafe { std::mem::transmute::<*mut libc::c_void, Throw>(symbol) }
+    let realigned = unsafe { std::mem::transmute::<*mut libc::c_void, Realigned>(realigned) };
+    let mut sampling = Sampling::start(unlabelled).unwrap();
+    let timer = sampling.watch(current_tid(), 500, 0).unwrap();
+    let (mut rooted, mut all) = (0, 0);
+    let begin = Instant::now();
+    while all < 40 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{all} samples only");
+        // SAFETY: the function takes any small numbers, and a function.
+        assert_eq!(unsafe { realigned(8, 0, 0, 0, 0, 0, 7, works) }, 8 + 1 + 1 + 7);
+        while sampling.next(|sample| {
+            all += 1;
+            rooted += u32::from(sample.end == End::Root && sample.frames().len() > 5);
+        }) {}
+    }
+    drop(timer);
+    assert!(rooted * 10 >= all * 9, "{rooted} of {all} came to the root");
+}
+
+/// The handler is the process's, so one test samples at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(|e| e.into_inner())
 }
 
 fn unlabelled(_tag: u32, _hint: u64, _label: &mut Label) {}
@@ -90,7 +148,10 @@ fn cycle() -> (u64, u64) {
 
 fn run(cycles: u32) {
     let directory = tempfile::tempdir().unwrap();
-    let throw = throwing(directory.path());
+    let _alone = alone();
+    let throw = function(directory.path(), c"throw_and_catch");
+    // SAFETY: that is the function's type, and the library stays loaded.
+    let throw = unsafe { std::mem::transmute::<*mut libc::c_void, Throw>(throw) };
     let (over, caught, ended) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     let begin = Instant::now();
     let (mut samples, mut answers) = (0, 0);
@@ -118,7 +179,7 @@ fn a_hundred_cycles() {
     run(100);
 }
 
-/// `cargo test -p dflash-sys --test cycles -- --ignored`
+/// `cargo test -p dflash-sys --test beside_cpp -- --ignored`
 #[test]
 #[ignore = "takes a minute; part of the soak tests"]
 fn a_thousand_cycles() {
