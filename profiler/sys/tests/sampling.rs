@@ -1,9 +1,8 @@
-//! Stacks of threads, of those that work and of those that wait, and what a signal must not break.
+//! Stacks of threads, of those that work and of those that wait.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use std::hint::black_box;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -187,32 +186,4 @@ fn only_one_samples_at_a_time() {
     assert!(error.to_string().contains("already"), "{error}");
     drop(first);
     drop(Sampling::start(label).unwrap());
-}
-
-#[test]
-fn children_are_not_killed() {
-    let _alone = alone();
-    let mut sampling = Sampling::start(label).unwrap();
-    let parent = current_tid();
-    let timer = sampling.watch(parent, 1_000, 0).unwrap();
-    let over = AtomicBool::new(false);
-    thread::scope(|scope| {
-        // Signals all the time, so that some come while a child is being made.
-        scope.spawn(|| {
-            let mut asking = Asking::start(label).unwrap();
-            let mut answers = 0;
-            while !over.load(Ordering::Relaxed) {
-                asking.ask(parent, 0).unwrap();
-                thread::sleep(Duration::from_micros(100));
-                while asking.next(|_| answers += 1) {}
-            }
-            println!("{answers} signals met the parent");
-            assert!(answers > 0);
-        });
-        let statuses: Vec<_> = (0..200).map(|_| Command::new("true").status()).collect();
-        over.store(true, Ordering::Relaxed);
-        assert!(statuses.iter().all(|status| status.as_ref().is_ok_and(|s| s.success())), "{statuses:?}");
-    });
-    drop(timer);
-    while sampling.next(|_| ()) {}
 }
