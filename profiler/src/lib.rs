@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod cpu;
 mod device;
 mod error;
 #[cfg(not(feature = "spans"))]
@@ -11,6 +12,7 @@ mod profile_stats;
 mod samplers_options;
 pub mod sim;
 
+pub use cpu::{CpuOptions, CpuReport, ThreadStack};
 pub use device::{
     AllocatorCounters, AllocatorStats, DeviceError, DeviceEvent, DeviceStream, KernelCapture, StreamArgument, StreamKey,
 };

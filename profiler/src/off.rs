@@ -1,13 +1,16 @@
 //! The whole interface without the feature `spans`: everything compiles, nothing is left of it.
 
 use std::marker::PhantomData;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use dflash_timeline::record::{Kind, Severity, Totals};
 
-use crate::{AllocatorStats, KernelCapture, LaneAccount, Level, Options, Result, Stat};
+use crate::{AllocatorStats, CpuReport, KernelCapture, LaneAccount, Level, Options, Result, Stat, ThreadStack};
+
+/// Why there are no samples.
+const NOT_COMPILED: &str = "this program was built without instrumentation (the feature `spans`)";
 
 /// Keeps a guard on its thread, as with the feature.
 type NotSend = PhantomData<*const ()>;
@@ -64,6 +67,31 @@ impl Profiler {
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         None
+    }
+
+    /// Samples nothing, and says so.
+    pub fn cpu_start(&self, _hz: u32) -> std::result::Result<(), String> {
+        Err(NOT_COMPILED.to_owned())
+    }
+
+    /// Nothing was sampled.
+    pub fn cpu_stop(&self) -> std::result::Result<CpuReport, String> {
+        Err(NOT_COMPILED.to_owned())
+    }
+
+    /// Samples nothing, and says so.
+    pub fn pprof_start(&self, _hz: u32) -> std::result::Result<(), String> {
+        Err(NOT_COMPILED.to_owned())
+    }
+
+    /// Nothing was sampled, and nothing is written.
+    pub fn pprof_stop(&self, _file: &Path) -> std::result::Result<CpuReport, String> {
+        Err(NOT_COMPILED.to_owned())
+    }
+
+    /// Asks no thread, and says so.
+    pub fn stacks(&self) -> std::result::Result<Vec<ThreadStack>, String> {
+        Err(NOT_COMPILED.to_owned())
     }
 
     /// Totals of nothing.

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use dflash_timeline::RunDir;
 
+use crate::CpuOptions;
+
 /// How much is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -41,6 +43,8 @@ pub struct Options {
     pub nvml: crate::NvmlOptions,
     /// Whether the same user may look at the run and ask things of it over a unix socket; its path goes into run.json.
     pub control: bool,
+    /// How CPU sampling works, once it is started.
+    pub cpu: CpuOptions,
     /// How device times are taken.
     pub device: DeviceTiming,
     /// When iterations run without instrumentation, to measure what it costs.
@@ -123,6 +127,7 @@ impl Options {
             device: DeviceTiming::default(),
             bare: Bare::default(),
             max_overhead: 0.005,
+            cpu: CpuOptions::default(),
         }
     }
 }

@@ -69,18 +69,13 @@ pub fn stacks(threads: &[ThreadStack], look: Look) -> String {
 }
 
 fn stack(thread: &ThreadStack, look: Look) -> String {
-    let state = match thread.state.as_str() {
-        "R" => "active",
-        "S" => "idle",
-        "D" => "waits for a device",
-        "T" | "t" => "stopped",
-        "Z" | "X" => "ended",
-        _ => "in an unknown state",
-    };
     let lane = thread.lane.as_ref().map(|lane| format!(" lane {}", harmless(lane))).unwrap_or_default();
-    let head = format!("Thread {} ({state}): \"{}\"{lane}", thread.tid, harmless(&thread.name));
-    let style = if thread.state == "R" { Style::Green } else { Style::Bold };
+    let head = format!("Thread {} ({}): \"{}\"{lane}", thread.tid, harmless(&thread.state), harmless(&thread.name));
+    let style = if thread.state == "running" { Style::Green } else { Style::Bold };
     let mut text = look.paint(style, &head) + "\n";
+    if let Some(note) = &thread.note {
+        text += &format!("    ({})\n", harmless(note));
+    }
     for frame in &thread.frames {
         text += &format!("    {}\n", harmless(frame));
     }
@@ -100,13 +95,7 @@ fn span(span: &SpanAge) -> String {
 /// What became of sampling CPU time, as one line.
 #[must_use]
 pub fn cpu(report: &CpuReport) -> String {
-    let CpuReport { asked_hz, achieved_hz, samples, lost, threads, seconds } = report;
-    format!(
-        "{} samples of {threads} threads in {seconds:.1} s, {} lost; {achieved_hz:.1} a second and thread, \
-         {asked_hz} were asked for\n",
-        grouped(*samples),
-        grouped(*lost)
-    )
+    harmless(&report.text) + "\n"
 }
 
 #[cfg(test)]
@@ -156,26 +145,23 @@ mod tests {
         let thread = ThreadStack {
             name: "drafter:0".into(),
             tid: 4711,
-            state: "S".into(),
+            state: "sleeping".into(),
             lane: Some("drafter:0".into()),
             spans: vec![open("drafter.backward", 12_300_000), open("sync.metrics", 1_500_000_000)],
             frames: vec!["__futex_wait".into(), "at::native::\u{1b}item".into()],
+            ..ThreadStack::default()
         };
-        let bare = ThreadStack { name: "pool".into(), tid: 4712, state: "R".into(), ..ThreadStack::default() };
+        let (name, note) = ("pool".into(), Some("did not answer within 200 ms".into()));
+        let bare = ThreadStack { name, tid: 4712, state: "running".into(), note, ..ThreadStack::default() };
         insta::assert_snapshot!(stacks(&[thread, bare], Look::default()), @r#"
-        Thread 4711 (idle): "drafter:0" lane drafter:0
+        Thread 4711 (sleeping): "drafter:0" lane drafter:0
             __futex_wait
             at::native::�item
             in sync.metrics for 1.5 s
             in drafter.backward for 12.3 ms
 
-        Thread 4712 (active): "pool"
+        Thread 4712 (running): "pool"
+            (did not answer within 200 ms)
         "#);
-    }
-
-    #[test]
-    fn a_report_on_sampling() {
-        let report = CpuReport { asked_hz: 99, achieved_hz: 97.5, samples: 9750, lost: 3, threads: 10, seconds: 10.0 };
-        insta::assert_snapshot!(cpu(&report), @"9,750 samples of 10 threads in 10.0 s, 3 lost; 97.5 a second and thread, 99 were asked for");
     }
 }

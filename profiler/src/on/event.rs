@@ -1,6 +1,8 @@
 //! What goes through a lane's ring: plain numbers, times in ticks. 40 bytes each: what only some records have comes in a
 //! record of its own before them.
 
+use std::sync::Arc;
+
 use dflash_timeline::record::{FlowEnd, Kind, Severity};
 
 /// "None" of an index, an iteration, tokens or CPU time.
@@ -84,6 +86,22 @@ pub(crate) enum Moved {
 pub(crate) enum Remark {
     Sample { counter: u32, at: u64, value: f64 },
     Mark { severity: Severity, at: u64, text: String },
+    Stack(Box<Stack>),
+}
+
+/// A thread's sampled stack.
+#[derive(Debug)]
+pub(crate) struct Stack {
+    pub time_ns: i64,
+    pub tid: u32,
+    pub thread: Arc<str>,
+    /// Name and device.
+    pub lane: Option<(String, String)>,
+    pub iteration: Option<u64>,
+    /// Call sites of open spans, outermost first.
+    pub spans: Vec<u32>,
+    /// Functions, outermost first.
+    pub frames: Vec<Arc<str>>,
 }
 
 #[cfg(test)]

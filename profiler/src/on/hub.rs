@@ -11,9 +11,9 @@ use rtrb::Consumer;
 use super::clock::Clock;
 use super::control::{Pass, SoFar};
 use super::cost::CallCosts;
+use super::cpu::slots::LaneSlot;
 use super::device::{DeviceHub, DeviceShared};
 use super::event::{Event, Remark};
-use super::open::OpenSpans;
 use crate::{Bare, Options};
 
 /// Samples and marks that may be ahead of the writer.
@@ -56,7 +56,7 @@ pub(crate) struct NewLane {
 pub(crate) struct LaneShared {
     pub name: String,
     pub device: String,
-    pub open: OpenSpans,
+    pub open: LaneSlot,
     /// The iteration that runs.
     pub pass: Pass,
     pub emitted: AtomicU64,
@@ -74,7 +74,7 @@ impl LaneShared {
         Self {
             name: name.to_owned(),
             device: device.to_owned(),
-            open: OpenSpans::new(),
+            open: LaneSlot::claim(name, device),
             pass: Pass::default(),
             emitted: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
@@ -109,12 +109,14 @@ impl Hub {
         (hub, remarks_to_write)
     }
 
-    /// Hands a sample or mark to the writer; counts it if there is no room.
-    pub(crate) fn remark(&self, remark: Remark) {
+    /// Hands a sample, mark or stack to the writer; `false`: there is no room, which is counted.
+    pub(crate) fn remark(&self, remark: Remark) -> bool {
         self.remarks_emitted.fetch_add(1, Ordering::Relaxed);
-        if self.remarks.try_send(remark).is_err() {
+        let sent = self.remarks.try_send(remark).is_ok();
+        if !sent {
             self.remarks_dropped.fetch_add(1, Ordering::Relaxed);
         }
+        sent
     }
 
     /// The number of a counter; the same name and unit give the same one.

@@ -85,6 +85,7 @@ impl Current {
         let pairing = if kind == Kind::Train { self.schedule.at(number) } else { Pairing::Alone };
         self.iteration = Some(number);
         self.shared.pass.begin(number, kind);
+        self.shared.open.set_iteration(self.iteration);
         self.base = self.shared.open.depth();
         if pairing.is_bare() {
             self.limits = BARE;
@@ -115,6 +116,7 @@ impl Current {
         }
         self.iteration = None;
         self.shared.pass.end(begun.number);
+        self.shared.open.set_iteration(None);
         self.base = 0;
         (self.limits, self.watched) = (limits(0), UNWATCHED);
         // What the loop says comes first: a bare pass that wrote a checkpoint is one that wrote a checkpoint.

@@ -12,6 +12,7 @@ use rtrb::{Producer, RingBuffer};
 use super::allocator::AllocatorWatch;
 use super::clock::Clock;
 use super::cost::Schedule;
+use super::cpu::slots;
 use super::device::DeviceLane;
 use super::event::Event;
 use super::hub::{Hub, LaneShared, NewLane, bump};
@@ -106,9 +107,15 @@ impl Lane {
         let entered = self.0.is_some();
         let thread = self.0.as_ref().map(|lane| LaneThread::enter(&lane.shared.name));
         let before = match self.0 {
-            Some(lane) => CURRENT.try_with(|current| current.replace(Some(lane))).ok().flatten(),
+            Some(lane) => {
+                lane.shared.open.enter();
+                CURRENT.try_with(|current| current.replace(Some(lane))).ok().flatten()
+            }
             None => None,
         };
+        if let Some(before) = &before {
+            before.shared.open.rest();
+        }
         LaneGuard { entered, before, _thread: thread, not_send: PhantomData }
     }
 }
@@ -134,9 +141,14 @@ impl Drop for LaneGuard {
             return;
         }
         let before = self.before.take();
+        match &before {
+            Some(before) => before.shared.open.enter(),
+            None => slots::leave(),
+        }
         let left = CURRENT
             .try_with(|current| current.try_borrow_mut().ok().and_then(|mut c| std::mem::replace(&mut *c, before)));
         if let Ok(Some(lane)) = left {
+            lane.shared.open.rest();
             let cut = lane.shared.open.cut(0);
             bump(&lane.shared.misplaced, cut);
             lane.hub.wake();

@@ -12,6 +12,7 @@ mod clock;
 mod clock_map;
 mod control;
 mod cost;
+mod cpu;
 mod device;
 mod device_span;
 mod event;
@@ -31,7 +32,6 @@ mod stats;
 mod writer;
 
 pub use control::Requests;
-pub use control::cpu_stub::{CpuReport, ThreadStack};
 pub use device_span::DeviceSpanGuard;
 pub use iteration::{IterationGuard, begin_iteration};
 pub use lane::{Lane, LaneGuard, add_time, flow_put, flow_take, take_stats};

@@ -20,9 +20,9 @@ struct Entry {
 }
 
 impl OpenSpans {
-    pub(crate) fn new() -> Self {
-        let entry = || Entry { begin: AtomicU64::new(0), site: AtomicU32::new(0) };
-        Self { depth: AtomicUsize::new(0), entries: std::array::from_fn(|_| entry()) }
+    pub(crate) const fn new() -> Self {
+        let entries = [const { Entry { begin: AtomicU64::new(0), site: AtomicU32::new(0) } }; DEEPEST];
+        Self { depth: AtomicUsize::new(0), entries }
     }
 
     /// How many are open; exact on the lane's own thread.
@@ -83,12 +83,28 @@ impl OpenSpans {
 
     /// Site and begin of what is open, outermost first; what changes this very moment is left out.
     pub(crate) fn look(&self) -> Vec<(u32, u64)> {
+        self.whole().collect()
+    }
+
+    /// As [`look`](Self::look), without allocating: for signal handlers. What lies deeper than there is room for is left
+    /// out. Returns how many there are.
+    pub(crate) fn copy(&self, sites: &mut [u32], begins: &mut [u64]) -> usize {
+        let places = sites.iter_mut().zip(begins);
+        self.whole().zip(places).map(|(from, (site, begin))| (*site, *begin) = from).count()
+    }
+
+    /// Whether it holds for the site of one of them. For signal handlers, too.
+    pub(crate) fn any(&self, holds: impl Fn(u32) -> bool) -> bool {
+        self.whole().any(|(site, _)| holds(site))
+    }
+
+    fn whole(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         let whole = |entry: &Entry| {
             let begin = entry.begin.load(Ordering::Acquire);
             let site = entry.site.load(Ordering::Acquire);
             (begin != 0 && entry.begin.load(Ordering::Acquire) == begin).then_some((site, begin))
         };
-        self.entries[..self.depth().min(DEEPEST)].iter().filter_map(whole).collect()
+        self.entries.iter().take(self.depth()).filter_map(whole)
     }
 
     #[inline]

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use dflash_timeline::SegmentWriter;
 use dflash_timeline::record::{
     Anchor, Counter, CounterId, DeviceAnchor, Flow, Iteration, Lane, LaneId, Mark, NameId, OpenSpan, Sample, Severity,
-    Span, Totals,
+    Span, StackSample, Totals,
 };
 
 use super::account::{Accounts, Source};
+use super::event::Stack;
 use super::hub::{Hub, LaneShared, lock};
 use super::rows::{Rows, StageSums};
 use super::site;
@@ -76,6 +77,17 @@ impl Output {
         self.record(source, |stream| {
             let counter: CounterId = stream.counter(&series);
             stream.sample(&Sample { counter, time_ns, value })
+        });
+    }
+
+    pub(crate) fn stack(&mut self, stack: &Stack) {
+        let lane = stack.lane.as_ref().map(|(name, device)| self.lane(name, device).0);
+        let spans = stack.spans.iter().map(|site| self.name(*site)).collect();
+        let Stack { time_ns, tid, iteration, .. } = *stack;
+        self.write(|stream| {
+            let frames = stack.frames.iter().map(|frame| stream.name(frame)).collect();
+            let thread = stream.name(&stack.thread);
+            stream.stack(&StackSample { time_ns, tid, thread, lane, iteration, spans, frames })
         });
     }
 

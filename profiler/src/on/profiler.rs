@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use dflash_timeline::record::{Severity, Totals};
 
 use super::control::Control;
+use super::cpu::Cpu;
 use super::event::Remark;
 use super::hub::{Hub, lock};
 use super::lane::Lane;
@@ -21,8 +22,9 @@ use crate::{Error, LaneAccount, Options, Result};
 pub struct Profiler(pub(super) Option<Arc<Inner>>);
 
 #[derive(Debug)]
-pub(super) struct Inner {
-    hub: Arc<Hub>,
+pub(crate) struct Inner {
+    pub hub: Arc<Hub>,
+    pub cpu: Cpu,
     pub(super) control: Arc<Control>,
     ring: usize,
     samplers: Mutex<Option<Samplers>>,
@@ -48,9 +50,10 @@ impl Profiler {
         let (writer, ended, process) = (Mutex::new(Some(handle)), Mutex::default(), std::process::id());
         let samplers = Mutex::new(Some(Samplers::start(&hub, &options)));
         let control = Control::new(Arc::clone(&hub), &options);
-        let ring = options.ring.max(2);
-        let inner = Arc::new(Inner { hub, control, ring, samplers, writer, ended, process });
-        if options.control {
+        let (ring, opens) = (options.ring.max(2), options.control);
+        let inner =
+            Arc::new(Inner { hub, cpu: Cpu::new(options.cpu), control, ring, samplers, writer, ended, process });
+        if opens {
             inner.control.open(&inner);
         }
         Ok(Self(Some(inner)))
@@ -60,6 +63,11 @@ impl Profiler {
     #[must_use]
     pub fn disabled() -> Self {
         Self(None)
+    }
+
+    /// What runs, if anything does.
+    pub(crate) fn inner(&self) -> std::result::Result<&Inner, String> {
+        self.0.as_deref().ok_or_else(|| "nothing is recorded: the profiler is off".to_owned())
     }
 
     /// Makes a lane. One made again with the same name and device goes on with its iteration numbers.
@@ -121,6 +129,7 @@ impl Inner {
         if let Some(handle) = lock(&self.writer).take() {
             // Before the level falls: a kernel capture ends with it, and leaves its mark.
             self.control.close();
+            self.cpu.finish(&self.hub);
             level::ended();
             self.hub.stop.store(true, Ordering::Release);
             handle.thread().unpark();

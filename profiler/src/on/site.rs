@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::cpu::helpers;
+
 /// One place in the source with a [`span!`](crate::span) in it.
 #[derive(Debug)]
 pub struct Site {
@@ -46,6 +48,7 @@ impl Site {
                 registry.names.len() as u32
             })
         });
+        helpers::note_site(id, self.name);
         self.id.store(id, Ordering::Relaxed);
         id
     }

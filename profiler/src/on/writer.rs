@@ -147,6 +147,7 @@ impl Writer {
                 Remark::Mark { severity, at, text } => {
                     self.out.mark(&Mark { time_ns: self.map.ns(at), severity, text });
                 }
+                Remark::Stack(stack) => self.out.stack(&stack),
             }
         }
     }

@@ -1,4 +1,5 @@
-//! The small unsafe corners of dflash, one job a file: clocks, dlopen, fork, memory, processes, the signals that stop a run.
+//! The small unsafe corners of dflash, one job a file: clocks, dlopen, fork, memory, processes, the signals that stop a run,
+//! stacks of running threads.
 
 mod clock;
 mod dl;
@@ -8,6 +9,8 @@ mod memory;
 mod nvlink;
 mod peer;
 mod process;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub mod sampling;
 mod stop;
 mod thread;
 
@@ -20,4 +23,4 @@ pub use nvlink::nvlink_bytes;
 pub use peer::{effective_uid, peer_uid};
 pub use process::{hostname, page_size, pid_alive};
 pub use stop::{StopFlag, install_stop_flag};
-pub use thread::{context_switches, cpu_ns_of_thread, thread_id};
+pub use thread::{context_switches, cpu_ns_of_thread, current_thread_name, thread_id};

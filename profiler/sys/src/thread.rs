@@ -32,6 +32,20 @@ pub fn context_switches() -> Option<(u64, u64)> {
     (read == 0).then(|| (usage.ru_nvcsw.unsigned_abs(), usage.ru_nivcsw.unsigned_abs()))
 }
 
+/// The calling thread's name, as the kernel has it: at most 15 bytes.
+#[must_use]
+pub fn current_thread_name() -> [u8; 16] {
+    let mut name = [0_u8; 16];
+    // SAFETY: the call writes at most 16 bytes, the last of them a NUL.
+    unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+    name
+}
+
+/// The clock of a thread's CPU time: its number, inverted, above three bits that mean "per thread, as scheduled".
+pub(crate) fn cpu_clock(tid: u32) -> libc::clockid_t {
+    (!tid.cast_signed() << 3) | 6
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;

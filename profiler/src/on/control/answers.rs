@@ -13,6 +13,7 @@ use super::by::by;
 use super::kernels::Phase;
 use super::reply::Reply;
 use super::requests::Progress;
+use super::sampled;
 use super::status::level_name;
 use crate::Level;
 
@@ -35,7 +36,7 @@ pub(super) fn answer(control: &Control, request: &Request, reply: &mut Reply<'_>
         Ask::CpuStart { hz } => control.cpu_start(*hz, &by),
         Ask::CpuStop => control.cpu_stop(&by),
         Ask::Cpu { seconds, hz } => control.cpu_for(*seconds, *hz, &by, reply)?,
-        Ask::Stacks => control.profiler().and_then(|profiler| profiler.stacks()).map(Answer::Stacks),
+        Ask::Stacks => control.profiler().and_then(|profiler| profiler.stacks()).map(sampled::stacks),
         Ask::Kernels { iterations, wait } => control.kernels(*iterations, *wait, &by, reply)?,
         Ask::Checkpoint { wait } => control.checkpoint(*wait, &by, reply)?,
         Ask::Stop => control.stop(&by),
@@ -82,7 +83,7 @@ impl Control {
         let report = self.profiler()?.cpu_stop()?;
         let (samples, lost) = (report.samples, report.lost);
         self.mark(Severity::Info, format!("cpu: sampling ended, {samples} samples, {lost} lost, {by}"));
-        Ok(Answer::Cpu(report))
+        Ok(sampled::report(&report))
     }
 
     fn cpu_for(&self, seconds: f64, hz: u32, by: &str, reply: &mut Reply<'_>) -> io::Result<Done> {

@@ -23,7 +23,7 @@ impl Control {
             lanes: self.lanes.status(&self.hub.clock),
             totals: so_far.totals,
             trouble: lock(&self.hub.trouble).clone(),
-            cpu_hz: self.profiler().ok().and_then(|profiler| profiler.cpu_hz()),
+            cpu_hz: self.profiler().ok().and_then(|profiler| profiler.0.as_ref().and_then(|inner| inner.cpu.hz())),
             kernels: self.kernels.running(),
             takes_requests: self.requests.are_taken(),
             cost: Cost {

@@ -80,7 +80,7 @@ pub struct Cost {
 }
 
 /// What became of sampling CPU time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuReport {
     /// Samples a second and thread that were asked for.
     pub asked_hz: u32,
@@ -94,6 +94,9 @@ pub struct CpuReport {
     pub threads: u64,
     /// How long it took, in seconds.
     pub seconds: f64,
+    /// All of it in words, with what was left out.
+    #[serde(default)]
+    pub text: String,
 }
 
 /// What one thread does at a moment.
@@ -104,12 +107,16 @@ pub struct ThreadStack {
     pub name: String,
     /// Its number in its system.
     pub tid: u32,
-    /// The kernel's letter: R runs, S sleeps, D waits for a device, ….
+    /// What the kernel says: `running`, `sleeping`, `waiting for a device`, ….
     pub state: String,
-    /// The lane that it works for.
+    /// The lane that it works for, itself or on another thread's behalf.
     pub lane: Option<String>,
+    /// The lane's iteration.
+    pub iteration: Option<u64>,
     /// Open spans, outermost first.
     pub spans: Vec<SpanAge>,
-    /// Functions, innermost first.
+    /// Functions, innermost first; empty if the thread did not answer.
     pub frames: Vec<String>,
+    /// Why it did not answer, or what is missing of its stack.
+    pub note: Option<String>,
 }
