@@ -51,6 +51,14 @@ fn problems(c: &Config) -> Vec<(&'static str, &'static str, Problem)> {
         ("pipeline", "batch_queue", at_least_one(p.batch_queue)),
         ("pipeline", "hs_queue", at_least_one(p.hs_queue)),
         ("profile", "log_every", at_least_one(c.profile.log_every)),
+        (
+            "profile",
+            "max_overhead",
+            percent(&c.profile.max_overhead)
+                .is_none()
+                .then(|| "write a percentage like \"0.5%\", or \"off\"".to_owned()),
+        ),
+        ("profile", "bare_every", at_least_one(c.profile.bare_every as usize)),
         ("data", "generate_batch", at_least_one(c.data.generate_batch)),
         ("data", "max_new_tokens", at_least_one(c.data.max_new_tokens)),
         ("data", "prompts", path_missing(&c.data.prompts)),
@@ -59,6 +67,15 @@ fn problems(c: &Config) -> Vec<(&'static str, &'static str, Problem)> {
         ("eval", "prompts", at_least_one(c.eval.prompts)),
         ("eval", "max_new_tokens", at_least_one(c.eval.max_new_tokens)),
     ]
+}
+
+/// The share that a percentage is; `off` is infinite.
+pub(crate) fn percent(text: &str) -> Option<f64> {
+    if text == "off" {
+        return Some(f64::INFINITY);
+    }
+    let share = text.strip_suffix('%')?.trim().parse::<f64>().ok()? / 100.0;
+    (share.is_finite() && share > 0.0).then_some(share)
 }
 
 fn path_missing(path: &Path) -> Problem {

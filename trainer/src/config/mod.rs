@@ -8,6 +8,7 @@ mod load;
 mod markdown;
 mod section;
 
+pub(crate) use check::percent;
 pub use enums::{DeviceChoice, Dtype, FeatureCache, Level, Optimizer, Schedule, Vocabulary};
 pub use load::ConfigError;
 pub use markdown::markdown;
@@ -158,6 +159,20 @@ section! {
         log_every: usize = 10,
         /// First iterations of a lane that count as warm-up.
         warmup_iterations: u64 = 2,
+        /// What instrumentation may cost of an iteration's time, e.g. `"0.5%"`. Where bare iterations show that it
+        /// certainly costs more, the level is lowered, and a mark says so. `"off"`: it may cost anything.
+        max_overhead: String = "0.5%".to_owned(),
+        /// Pairs of a bare and an instrumented iteration, from which the cost of instrumentation is measured, in each
+        /// window; 0 = no iteration is bare.
+        bare_pairs: u32 = 20,
+        /// Iterations from one window of bare ones to the next.
+        bare_every: u64 = 2_000,
+        /// Whether `dflash ctl` and `dflash top` of the same user may ask things of the running training.
+        control: bool = true,
+        /// Whether the GPUs' own sensors are sampled, each second (NVML).
+        nvml: bool = true,
+        /// Whether PCIe traffic is sampled, too: each reading keeps its thread waiting for 20 ms.
+        pcie: bool = false,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::block::{BlockMask, attend};
 use super::config::{DrafterConfig, ROPE_SCALING};
+use crate::instrument::TorchStream;
 use crate::model::attention::{merge_heads, split_heads};
 use crate::model::{Linear, Mlp, RmsNorm, Rope};
 use dflash_profiler::span;
@@ -12,6 +13,8 @@ use tch::{Device, Kind, Tensor};
 pub struct DFlashDrafter {
     /// Its shape.
     pub config: DrafterConfig,
+    /// The stream that its spans are timed on; `None`: on the host alone.
+    pub stream: Option<TorchStream>,
     fc: Linear,
     hidden_norm: RmsNorm,
     layers: Vec<Layer>,
@@ -90,7 +93,7 @@ impl DFlashDrafter {
         let layers = (0..config.layers).map(|i| Layer::build(&mut builder, config, i)).collect::<Result<_, E>>()?;
         let norm = builder.norm("norm", d)?;
         let rope = Rope::new(config.head_dim, config.rope_theta, &ROPE_SCALING, config.max_positions, kind, device);
-        Ok(Self { config: config.clone(), fc, hidden_norm, layers, norm, rope, parameters: builder.made })
+        Ok(Self { config: config.clone(), stream: None, fc, hidden_norm, layers, norm, rope, parameters: builder.made })
     }
 
     /// Every weight by its name in the checkpoint; the tensors share memory with the model's.
@@ -107,7 +110,7 @@ impl DFlashDrafter {
 
     /// Context features from concatenated taps: [b, S, n·D] -> [b, S, D].
     pub fn context(&self, taps: &Tensor) -> Tensor {
-        let _span = span!("drafter.fc");
+        let _span = span!("drafter.fc", &self.stream);
         self.hidden_norm.forward(&self.fc.forward(taps))
     }
 
@@ -128,7 +131,7 @@ impl DFlashDrafter {
     ) -> Tensor {
         let mut x = embedded.shallow_clone();
         for (i, layer) in self.layers.iter().enumerate() {
-            let _span = span!("drafter.layer", index = i);
+            let _span = span!("drafter.layer", &self.stream, index = i);
             let (k, v) = context(i);
             let own = Rows { positions, block, head_dim: self.config.head_dim };
             x = layer.forward(&x, &self.rope, &own, (&k, &v), mask);

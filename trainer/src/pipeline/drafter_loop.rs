@@ -56,6 +56,7 @@ impl<'a> DrafterTrainLoop<'a> {
     /// Until the hidden states end.
     pub(super) fn run(mut self) -> Result<Outcome, String> {
         let depth = self.shared.profiler.counter("queue.hidden_states.depth", "items");
+        self.learner.watch_stream();
         let (mut step, mut tokens) = (0, 0);
         let began = Instant::now();
         loop {

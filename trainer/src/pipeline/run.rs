@@ -10,10 +10,11 @@ use crate::config::{Config, FeatureCache};
 use crate::drafter::DFlashDrafter;
 use crate::drafter::anchors::Row;
 use crate::error::TrainError;
+use crate::instrument;
 use crate::target::Target;
-use dflash_profiler::Profiler;
 use dflash_profiler::timeline::MetricsWriter;
 use dflash_profiler::timeline::record::{Kind, Severity};
+use dflash_profiler::{Lane, Profiler};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -210,10 +211,20 @@ fn start<'scope, T: Send + 'scope>(
         shared.set_threads();
         work()
     };
-    lane::spawn(scope, name, shared.profiler.lane(name, device), work, || shared.abandon()).map_err(|source| {
+    let lane = observed(shared.profiler.lane(name, device), device);
+    lane::spawn(scope, name, lane, work, || shared.abandon()).map_err(|source| {
         shared.abandon();
         TrainError::Lane { lane: name, cause: format!("its thread could not be started: {source}") }
     })
+}
+
+/// A lane that also notes what its device's allocator does.
+fn observed(lane: Lane, device: &str) -> Lane {
+    let index = device.strip_prefix("cuda:").and_then(|index| index.parse().ok());
+    match index.and_then(|index| instrument::allocator(Device::Cuda(index))) {
+        Some(allocator) => lane.allocator(Box::new(allocator)),
+        None => lane,
+    }
 }
 
 /// Waits for the drafter's end, and closes the queues when somebody wants to stop.

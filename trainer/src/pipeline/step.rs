@@ -4,6 +4,7 @@ use crate::candidates::Candidates;
 use crate::config::{Train, Vocabulary};
 use crate::drafter::anchors::{self, Blocks, Row, Slots};
 use crate::drafter::{BlockMask, DFlashDrafter};
+use crate::instrument;
 use crate::loss::{HeadRows, Loss, cross_entropy, default_gamma};
 use crate::optim::{self, Optimizer};
 use dflash_profiler::span;
@@ -62,37 +63,43 @@ impl DrafterStep {
         }
     }
 
+    /// Where its operators go, from now on and on this thread: spans are timed on that stream.
+    pub fn watch_stream(&mut self) {
+        self.drafter.stream = instrument::stream(self.embedding.device());
+    }
+
     /// Learns from `taps`, `[b, S, n·D]` on any device: the hidden states of `rows`. `step` counts from 0.
     pub fn run(&mut self, taps: &Tensor, rows: &[Row<'_>], step: usize) -> Stepped {
+        let stream = self.drafter.stream;
         let taps = {
-            let _span = span!("drafter.upload");
+            let _span = span!("drafter.upload", &stream);
             taps.to_device(self.embedding.device())
         };
         let blocks = {
-            let _span = span!("drafter.anchors");
+            let _span = span!("drafter.anchors", &stream);
             self.draw(rows)
         };
         let mask = {
-            let _span = span!("drafter.mask");
+            let _span = span!("drafter.mask", &stream);
             let (context, block) = (taps.size()[1], self.drafter.config.block_size);
             BlockMask::new(&blocks.anchors, &blocks.keep, context, block, taps.device())
         };
         let y = {
-            let _span = span!("drafter.forward");
+            let _span = span!("drafter.forward", &stream);
             let embedded = Tensor::embedding(&self.embedding, &blocks.ids, -1, false, false);
             self.drafter.forward(&taps, &embedded, &blocks.positions, &mask)
         };
         let loss = self.loss(&y, &blocks);
         {
-            let _span = span!("drafter.backward");
+            let _span = span!("drafter.backward", &stream);
             loss.mean.backward();
         }
         let norm = {
-            let _span = span!("drafter.clip");
+            let _span = span!("drafter.clip", &stream);
             self.optimizer.clip()
         };
         {
-            let _span = span!("drafter.step");
+            let _span = span!("drafter.step", &stream);
             self.optimizer.step(self.rate_factor(step));
         }
         Stepped { loss, slots: blocks.slots, norm }
@@ -112,7 +119,7 @@ impl DrafterStep {
     }
 
     fn loss(&mut self, y: &Tensor, blocks: &Blocks) -> Loss {
-        let _span = span!("drafter.loss");
+        let _span = span!("drafter.loss", &self.drafter.stream);
         let rows = match &self.candidates {
             Some(candidates) => candidates.draw(&self.head, &mut self.rng),
             None => HeadRows { weight: self.head.shallow_clone(), row_of: None },

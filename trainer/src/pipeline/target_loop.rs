@@ -3,6 +3,7 @@
 use super::features::Features;
 use super::run::Shared;
 use super::{Batch, HiddenStates, lane};
+use crate::instrument;
 use crate::target::Target;
 use dflash_profiler::{Kind, begin_iteration, flow_put, flow_take, span};
 use std::time::Instant;
@@ -28,6 +29,7 @@ impl<'a> TargetForwardLoop<'a> {
     /// Until the batch queue ends, or nobody wants hidden states any more; returns the loop's seconds.
     pub(super) fn run(mut self) -> Result<f64, String> {
         let _guard = tch::no_grad_guard();
+        self.target.stream = instrument::stream(self.target.device());
         let taken_depth = self.shared.profiler.counter("queue.batches.depth", "items");
         let put_depth = self.shared.profiler.counter("queue.hidden_states.depth", "items");
         let began = Instant::now();
@@ -71,7 +73,7 @@ impl<'a> TargetForwardLoop<'a> {
         let fresh = (!missing.is_empty()).then(|| self.forward(&batch, &missing));
         let whole = fresh.as_ref().filter(|_| missing.len() == batch.samples.len());
         let taps = {
-            let _span = span!("target.pack");
+            let _span = span!("target.pack", &self.target.stream);
             if let Some(fresh) = &fresh {
                 self.features.keep(&batch.samples, &missing, &lengths, fresh);
             }
@@ -80,7 +82,7 @@ impl<'a> TargetForwardLoop<'a> {
                 None => self.features.gather(&batch.samples, Device::Cpu).unwrap_or_default(),
             }
         };
-        let _span = span!("target.copy");
+        let _span = span!("target.copy", &self.target.stream);
         // From GPU to GPU by way of the host; on one device there is nothing to copy.
         let stays = self.target.device() == self.drafter_device;
         let taps = if stays { taps } else { taps.to_device(Device::Cpu) };
@@ -90,11 +92,11 @@ impl<'a> TargetForwardLoop<'a> {
     /// The target over some rows of a batch: [rows, S, n·D].
     fn forward(&self, batch: &Batch, rows: &[usize]) -> Tensor {
         let ids = {
-            let _span = span!("target.upload");
+            let _span = span!("target.upload", &self.target.stream);
             let index: Vec<i64> = rows.iter().map(|&r| r as i64).collect();
             batch.ids.index_select(0, &Tensor::from_slice(&index)).to_device(self.target.device())
         };
-        let _span = span!("target.forward");
+        let _span = span!("target.forward", &self.target.stream);
         Tensor::cat(&self.target.features(&ids, &self.taps, false).taps, -1)
     }
 }

@@ -1,6 +1,7 @@
 //! The two long commands: a training run, and the evaluation of its drafter.
 
 mod evaluate;
+mod record;
 mod train;
 
 pub use evaluate::{Control, EvaluateOptions, RunEvaluation, evaluate_run};

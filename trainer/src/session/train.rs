@@ -1,7 +1,8 @@
 //! A training run from its configuration to its exported drafter, all of it recorded in a run directory.
 
+use super::record::start_profiler;
 use crate::TextTools;
-use crate::config::{Config, Level as ConfigLevel};
+use crate::config::Config;
 use crate::data::{PreloadedDataset, cached};
 use crate::device;
 use crate::drafter::{self, DFlashDrafter, DrafterConfig, Init};
@@ -10,8 +11,8 @@ use crate::pipeline::lane::cause_text;
 use crate::pipeline::{self, Observer, Parts, Stop, Text};
 use crate::prepare;
 use crate::target::{Target, TargetConfig};
+use dflash_profiler::Profiler;
 use dflash_profiler::timeline::{Manifest, MetricsWriter, RunDir, State};
-use dflash_profiler::{Level, Options, Profiler};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -86,7 +87,8 @@ fn record(
     observer: &dyn Observer,
     stop: Stop<'_>,
 ) -> Result<Trained, TrainError> {
-    let profiler = start_profiler(run, config)?;
+    let gpus = loaded.target.device().is_cuda() || loaded.drafter_device.is_cuda();
+    let profiler = start_profiler(run, config, gpus)?;
     let requests = profiler.requests();
     let stop = || stop() || requests.stop();
     let outcome = run_pipeline(config, loaded, run, &profiler, observer, &stop);
@@ -142,16 +144,6 @@ fn manifest(config: &Config, options: &TrainOptions) -> Manifest {
     manifest.version = env!("CARGO_PKG_VERSION").to_owned();
     manifest.config = serde_json::to_value(config).unwrap_or_default();
     manifest
-}
-
-fn start_profiler(run: &RunDir, config: &Config) -> Result<Profiler, TrainError> {
-    let mut options = Options::new(run.clone());
-    options.level = match config.profile.level {
-        ConfigLevel::Off => Level::Off,
-        ConfigLevel::Stages => Level::Stages,
-        ConfigLevel::Layers => Level::Layers,
-    };
-    Ok(Profiler::start(options)?)
 }
 
 fn run_pipeline(

@@ -1,6 +1,7 @@
 //! The target's forward pass.
 
 use super::{Family, KvCache, TargetConfig};
+use crate::instrument::TorchStream;
 use crate::model::attention::{causal, masked, merge_heads, split_heads};
 use crate::model::{Linear, Mlp, ModelError, RmsNorm, Rope, Weights, linear};
 use dflash_profiler::span;
@@ -16,6 +17,8 @@ pub struct Target {
     pub embedding: Tensor,
     /// [V, D]; the embedding itself where the model ties them.
     pub head: Tensor,
+    /// The stream that its spans are timed on; `None`: on the host alone.
+    pub stream: Option<TorchStream>,
     layers: Vec<Layer>,
     norm: RmsNorm,
     rope: Rope,
@@ -61,7 +64,7 @@ impl Target {
         loader.refuse_rest(dir)?;
         let positions = config.max_positions;
         let rope = Rope::new(config.head_dim, config.rope_theta, &config.rope_scaling, positions, kind, device);
-        Ok(Self { config, embedding, head, layers, norm, rope, device, kind })
+        Ok(Self { config, embedding, head, stream: None, layers, norm, rope, device, kind })
     }
 
     /// Where it is.
@@ -146,7 +149,7 @@ impl Target {
         let mut x = Tensor::embedding(&self.embedding, ids, -1, false, false);
         let mut outputs = Vec::with_capacity(taps.len());
         for (i, layer) in self.layers[..last].iter().enumerate() {
-            let _span = span!("target.layer", index = i);
+            let _span = span!("target.layer", &self.stream, index = i);
             x = layer.forward(&x, &self.rope, positions, self.config.head_dim, |q, k, v| attend(i, q, k, v));
             if taps.contains(&i) {
                 outputs.push((i, x.shallow_clone()));

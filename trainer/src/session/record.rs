@@ -1,0 +1,31 @@
+//! The recorder of a training, as its configuration wants it.
+
+use crate::config::{Config, Level as ConfigLevel, percent};
+use crate::error::TrainError;
+use crate::instrument::KinetoCapture;
+use dflash_profiler::timeline::RunDir;
+use dflash_profiler::{Level, Options, Profiler};
+use std::sync::Arc;
+
+/// Starts recording into a run. `gpus`: whether a worker is on one.
+pub(super) fn start_profiler(run: &RunDir, config: &Config, gpus: bool) -> Result<Profiler, TrainError> {
+    let profile = &config.profile;
+    let mut options = Options::new(run.clone());
+    options.level = match profile.level {
+        ConfigLevel::Off => Level::Off,
+        ConfigLevel::Stages => Level::Stages,
+        ConfigLevel::Layers => Level::Layers,
+    };
+    // Checked with the configuration.
+    options.max_overhead = percent(&profile.max_overhead).unwrap_or(f64::INFINITY);
+    options.bare.pairs = profile.bare_pairs;
+    options.bare.every = profile.bare_every;
+    options.control = profile.control;
+    if !(gpus && profile.nvml) {
+        options.nvml.every = None;
+    }
+    options.nvml.pcie = profile.pcie;
+    let profiler = Profiler::start(options)?;
+    profiler.kernel_capture(Arc::new(KinetoCapture::new()));
+    Ok(profiler)
+}
