@@ -13,6 +13,7 @@ use super::cpu::slots;
 use super::event::Event;
 use super::hub::{Hub, LaneShared, bump};
 use super::level;
+use super::open::OpenSpans;
 use super::stats::Stats;
 use crate::Stat;
 
@@ -33,6 +34,8 @@ pub struct Lane(pub(crate) Option<Box<Current>>);
 pub(crate) struct Current {
     pub clock: Clock,
     pub shared: Arc<LaneShared>,
+    /// The shared ones, for the hot path.
+    pub open: &'static OpenSpans,
     pub events: Producer<Event>,
     pub hub: Arc<Hub>,
     /// Iterations begun so far.

@@ -93,6 +93,7 @@ impl Profiler {
         lock(&hub.new_lanes).push(NewLane { events: consumer, shared: Arc::clone(&shared) });
         Lane(Some(Box::new(Current {
             clock: hub.clock.clone(),
+            open: shared.open.open(),
             shared,
             events: producer,
             hub: Arc::clone(hub),

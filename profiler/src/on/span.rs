@@ -63,7 +63,7 @@ impl Drop for SpanGuard {
 impl Current {
     #[inline]
     fn begin_span(&mut self, site: u32, index: u64, level: u8) -> Option<SpanGuard> {
-        let open = &self.shared.open;
+        let open = self.open;
         let depth = open.depth();
         if depth > self.base && level < Level::Layers as u8 {
             return None;
@@ -80,7 +80,7 @@ impl Current {
     fn end_span(&mut self, guard: &SpanGuard) {
         let end = self.clock.ticks();
         let depth = guard.depth as usize;
-        let open = &self.shared.open;
+        let open = self.open;
         if open.depth() != depth + 1 || !open.holds(depth, guard.begin) {
             return self.misplaced(guard);
         }
