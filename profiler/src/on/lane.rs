@@ -39,6 +39,8 @@ pub struct Lane(pub(crate) Option<Box<Current>>);
 pub(crate) struct Current {
     pub clock: Clock,
     pub shared: Arc<LaneShared>,
+    /// The shared ones, for the hot path.
+    pub open: &'static OpenSpans,
     pub events: Producer<Event>,
     pub hub: Arc<Hub>,
     /// Iterations begun so far.

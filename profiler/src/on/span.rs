@@ -113,7 +113,7 @@ impl Current {
     #[inline]
     pub(crate) fn close_span(&mut self, guard: &SpanGuard, end: u64) -> Option<Event> {
         let depth = guard.depth as usize;
-        let open = &self.shared.open;
+        let open = self.open;
         if open.depth() != depth + 1 || !open.holds(depth, guard.begin) {
             self.misplaced(guard);
             return None;

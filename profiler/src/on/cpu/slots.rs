@@ -21,8 +21,9 @@ static FREE: Mutex<Vec<Place>> = Mutex::new(Vec::new());
 /// Name and device of every lane that ever was, by number - 1.
 static LANES: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
 
-/// One lane's.
+/// One lane's. Aligned, so that no lane writes to a cache line that another one reads.
 #[derive(Debug)]
+#[repr(align(128))]
 pub(crate) struct Slot {
     /// The lane's number; 0: the slot is free.
     lane: AtomicU32,
@@ -53,6 +54,11 @@ impl LaneSlot {
         place.slot.device.store(helpers::device_number(device), Ordering::Relaxed);
         place.slot.lane.store(number(lane, device), Ordering::Release);
         Self(place)
+    }
+
+    /// The lane's open spans, without the way over this slot.
+    pub(crate) fn open(&self) -> &'static OpenSpans {
+        &self.0.slot.open
     }
 
     /// The calling thread is in the lane from now on.
