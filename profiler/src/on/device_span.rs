@@ -89,7 +89,7 @@ impl Current {
         level: u8,
         stream: &'a dyn DeviceStream,
     ) -> Option<DeviceSpanGuard<'a>> {
-        let depth = self.shared.open.depth();
+        let depth = self.open.depth();
         let wanted = depth < self.limits[usize::from(level >= Level::Layers as u8)];
         let stride = self.shared.device_times.stride(site);
         if !wanted || self.iteration.is_some_and(|number| !number.is_multiple_of(stride)) {

@@ -17,7 +17,7 @@ use super::device::DeviceLane;
 use super::event::Event;
 use super::hub::{Hub, LaneShared, NewLane, bump};
 use super::level;
-use super::open::DEEPEST;
+use super::open::{DEEPEST, OpenSpans};
 use super::samplers::LaneThread;
 use super::stats::Stats;
 use crate::{AllocatorStats, Stat};
@@ -75,6 +75,7 @@ impl Lane {
         let end = NewLane { events: consumer, shared: Arc::clone(&shared) };
         let lane = Self(Some(Box::new(Current {
             clock: hub.clock.clone(),
+            open: shared.open.open(),
             shared,
             events,
             hub: Arc::clone(hub),

@@ -77,7 +77,7 @@ impl Drop for SpanGuard {
 impl Current {
     #[inline]
     pub(crate) fn begin_span(&mut self, site: u32, index: u64, level: u8) -> Option<SpanGuard> {
-        let depth = self.shared.open.depth();
+        let depth = self.open.depth();
         if depth >= self.limits[usize::from(level >= Level::Layers as u8)] {
             // Not at this level, or in a bare iteration; or too deep, which is a loss.
             if depth >= DEEPEST && !self.is_bare() && level >= Level::Layers as u8 {
@@ -94,7 +94,7 @@ impl Current {
     /// Puts a span that may be recorded on the stack.
     #[inline]
     pub(crate) fn push_span(&mut self, depth: usize, site: u32, index: u64) -> SpanGuard {
-        let begin = self.shared.open.push(depth, site, || self.clock.ticks());
+        let begin = self.open.push(depth, site, || self.clock.ticks());
         SpanGuard { site, depth: depth as u32, index, begin, not_send: PhantomData }
     }
 
@@ -132,14 +132,14 @@ impl Current {
     #[cold]
     fn misplaced(&mut self, guard: &SpanGuard) {
         if self.holds(guard) {
-            self.shared.open.kill(guard.depth as usize);
+            self.open.kill(guard.depth as usize);
             super::hub::bump(&self.shared.misplaced, 1);
         }
     }
 
     /// Whether a span is open on this very lane.
     pub(crate) fn holds(&self, guard: &SpanGuard) -> bool {
-        self.shared.open.holds(guard.depth as usize, guard.begin)
+        self.open.holds(guard.depth as usize, guard.begin)
     }
 }
 
