@@ -68,7 +68,7 @@ impl Run {
 pub fn options(run: &RunDir) -> Options {
     let mut options = Options::new(run.clone());
     options.level = Level::Stages;
-    options.sample_every = None;
+    (options.sample_every, options.nvml.every) = (None, None);
     options.write_every = Duration::from_millis(20);
     options
 }

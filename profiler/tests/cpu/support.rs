@@ -29,7 +29,7 @@ impl Recording {
         let directory = tempfile::tempdir().unwrap();
         let run = RunDir::create(directory.path(), "test", Manifest::default()).unwrap();
         let mut options = Options::new(run);
-        options.sample_every = None;
+        (options.sample_every, options.nvml.every) = (None, None);
         change(&mut options);
         Self { profiler: Profiler::start(options).unwrap(), directory, _alone: alone }
     }

@@ -131,6 +131,7 @@ fn segments_rotate_and_attempts_follow_each_other() {
 
     let mut options = Options::new(recording.run.clone());
     (options.attempt, options.sample_every, options.segment_bytes) = (2, None, 200);
+    options.nvml.every = None;
     options.write_every = Duration::from_millis(2);
     let second = Profiler::start(options).unwrap();
     work(&second, 2);

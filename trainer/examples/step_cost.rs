@@ -1,0 +1,224 @@
+//! What instrumentation costs a training step on a GPU, and what torch's own profiler costs the same step.
+//!
+//! `step_cost SHAPE ROUNDS STEPS DIR`: a drafter of Qwen3's shapes (`8b` or `0.6b`) learns from random hidden states. A
+//! round times `STEPS` steps in each mode, in random order: `off` (no profiler), `stages` and `layers` (everything on:
+//! spans, device times, allocator, NVML and process samplers, writer), and in every fourth round `kineto` (torch's
+//! profiler, CPU and CUDA). Recordings go to `DIR`. Prints a table and its Markdown: tokens/s, and the cost of each mode
+//! with its 95 % interval over the rounds.
+
+#![expect(clippy::print_stdout, reason = "a table is what this program is for")]
+
+use dflash_profiler::timeline::{Manifest, RunDir};
+use dflash_profiler::{KernelCapture, Kind, Level, Options, Profiler, begin_iteration, span};
+use dflash_trainer::config::{DeviceChoice, Train};
+use dflash_trainer::drafter::anchors::Row;
+use dflash_trainer::drafter::{DFlashDrafter, DrafterConfig, Init};
+use dflash_trainer::instrument;
+use dflash_trainer::pipeline::DrafterStep;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use tch::{Device, Kind as Dtype, Tensor};
+
+type Error = Box<dyn std::error::Error>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Off,
+    Stages,
+    Layers,
+    Kineto,
+}
+
+const MODES: [(Mode, &str); 4] =
+    [(Mode::Off, "off"), (Mode::Stages, "stages"), (Mode::Layers, "layers"), (Mode::Kineto, "kineto")];
+
+/// What is trained, and on what.
+struct Bench {
+    step: DrafterStep,
+    taps: Tensor,
+    ids: Vec<i64>,
+    device: Device,
+    made: usize,
+    steps: usize,
+    runs: PathBuf,
+}
+
+/// Seconds of each mode in one round; `None`: not in this round.
+type Round = [Option<f64>; MODES.len()];
+
+fn main() -> Result<(), Error> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [shape, rounds, steps, runs] = &arguments[..] else {
+        return Err("usage: step_cost 8b|0.6b ROUNDS STEPS DIR".into());
+    };
+    let (rounds, steps): (usize, usize) = (rounds.parse()?, steps.parse()?);
+    let device = dflash_trainer::device::resolve(DeviceChoice::Auto)?;
+    let mut bench = Bench::new(shape, device, steps, Path::new(runs))?;
+    for _ in 0..5 {
+        bench.steps(3);
+    }
+    let mut rng = StdRng::seed_from_u64(7);
+    let mut stops = Vec::new();
+    let mut all: Vec<Round> = Vec::new();
+    for round in 0..rounds {
+        let mut order: Vec<usize> =
+            (0..MODES.len()).filter(|&m| MODES[m].0 != Mode::Kineto || round % 4 == 0).collect();
+        order.shuffle(&mut rng);
+        let mut seconds = Round::default();
+        for mode in order {
+            seconds[mode] = Some(bench.block(MODES[mode].0, round, &mut stops)?);
+        }
+        all.push(seconds);
+    }
+    print(&bench, shape, &all, &stops);
+    Ok(())
+}
+
+impl Bench {
+    fn new(shape: &str, device: Device, steps: usize, runs: &Path) -> Result<Self, Error> {
+        let (config, tokens, anchors) = match shape {
+            "8b" => (config(4096, 12288, 32, 36), 3072, 512),
+            "0.6b" => (config(1024, 3072, 16, 28), 512, 64),
+            "tiny" => (config(64, 128, 4, 8), 96, 8),
+            other => return Err(format!("no shape {other}: 8b, 0.6b or tiny").into()),
+        };
+        let dtype = if device.is_cuda() { Dtype::BFloat16 } else { Dtype::Float };
+        let rows = |n: i64, d: i64| (Tensor::randn([n, d], (Dtype::Float, device)) * 0.02).to_kind(dtype);
+        let (vocabulary, width) = (config.vocab_size, config.hidden_size);
+        let taps = Tensor::randn([1, tokens, config.feature_width()], (Dtype::Float, device)).to_kind(dtype);
+        let ids = Vec::<i64>::try_from(Tensor::randint(vocabulary - 1, [tokens], (Dtype::Int64, Device::Cpu)))?;
+        let drafter = DFlashDrafter::fresh(&config, Init { seed: 1, final_norm: 1.0 }, dtype, device);
+        let settings = Train { steps: 1 << 20, anchors, learning_rate: 1e-5, ..Train::default() };
+        let head = (rows(vocabulary, width), rows(vocabulary, width));
+        let mut step = DrafterStep::new(&settings, drafter, head, std::iter::empty(), 1);
+        step.watch_stream();
+        Ok(Self { step, taps, ids, device, made: 0, steps, runs: runs.to_owned() })
+    }
+
+    /// One mode's block: seconds of its steps.
+    fn block(&mut self, mode: Mode, round: usize, stops: &mut Vec<f64>) -> Result<f64, Error> {
+        match mode {
+            Mode::Off => Ok(self.timed()),
+            Mode::Stages => self.recorded(Level::Stages, round),
+            Mode::Layers => self.recorded(Level::Layers, round),
+            Mode::Kineto => {
+                let tracer = instrument::KinetoCapture::new();
+                tracer.start()?;
+                let seconds = self.timed();
+                let began = Instant::now();
+                tracer.stop(&self.runs.join(format!("kineto-{round}.json")))?;
+                stops.push(began.elapsed().as_secs_f64());
+                Ok(seconds)
+            }
+        }
+    }
+
+    /// With everything on, as in a training.
+    fn recorded(&mut self, level: Level, round: usize) -> Result<f64, Error> {
+        let run = RunDir::create(&self.runs, &format!("{level:?}-{round}").to_lowercase(), Manifest::default())?;
+        let mut options = Options::new(run);
+        options.level = level;
+        options.bare.pairs = 0;
+        let profiler = Profiler::start(options)?;
+        let mut lane = profiler.lane("drafter:0", if self.device.is_cuda() { "cuda:0" } else { "cpu" });
+        if let Some(allocator) = instrument::allocator(self.device) {
+            lane = lane.allocator(Box::new(allocator));
+        }
+        let seconds = {
+            let _lane = lane.enter();
+            self.timed()
+        };
+        let totals = profiler.finish();
+        if totals.dropped + totals.unresolved > 0 || profiler.trouble().is_some() {
+            return Err(format!("the recording is not whole: {totals:?} {:?}", profiler.trouble()).into());
+        }
+        Ok(seconds)
+    }
+
+    /// One step that is not timed, then the block.
+    fn timed(&mut self) -> f64 {
+        self.steps(1);
+        let began = Instant::now();
+        self.steps(self.steps);
+        began.elapsed().as_secs_f64()
+    }
+
+    fn steps(&mut self, count: usize) {
+        let mask = vec![true; self.ids.len()];
+        for _ in 0..count {
+            let iteration = begin_iteration(Kind::Train);
+            iteration.tokens(self.ids.len() as u64);
+            self.step.run(&self.taps, &[Row { ids: &self.ids, loss_mask: &mask }], self.made);
+            self.made += 1;
+        }
+        let _span = span!("sync.block");
+        if let Device::Cuda(index) = self.device {
+            tch::Cuda::synchronize(index as i64);
+        }
+    }
+}
+
+/// The drafter of a Qwen3 target: 5 layers, blocks of 16.
+fn config(hidden_size: i64, intermediate_size: i64, heads: i64, target_layers: i64) -> DrafterConfig {
+    let vocab_size = if hidden_size < 100 { 1000 } else { 151_936 };
+    DrafterConfig {
+        hidden_size,
+        intermediate_size,
+        layers: 5,
+        heads,
+        kv_heads: heads.min(8),
+        head_dim: if hidden_size < 100 { 16 } else { 128 },
+        vocab_size,
+        rms_norm_eps: 1e-6,
+        rope_theta: 1e6,
+        attention_bias: false,
+        max_positions: 4096,
+        block_size: 16,
+        mask_token_id: vocab_size - 1,
+        target_layer_ids: dflash_trainer::drafter::target_layer_ids(target_layers as usize, 5),
+        target_layers,
+        initializer_range: 0.02,
+    }
+}
+
+fn print(bench: &Bench, shape: &str, rounds: &[Round], stops: &[f64]) {
+    let tokens = (bench.ids.len() * bench.steps) as f64;
+    println!("{shape}: {} rounds of {} steps, {} tokens a step", rounds.len(), bench.steps, bench.ids.len());
+    println!("| mode | blocks | ms a step, median | tokens/s | cost of tokens/s, mean | 95 % interval |");
+    println!("|---|---|---|---|---|---|");
+    for (mode, (_, name)) in MODES.iter().enumerate() {
+        let mut seconds: Vec<f64> = rounds.iter().filter_map(|r| r[mode]).collect();
+        seconds.sort_by(f64::total_cmp);
+        let Some(&median) = seconds.get(seconds.len() / 2) else { continue };
+        let ratios: Vec<f64> = rounds.iter().filter_map(|r| Some((r[mode]? / r[0]?).ln())).collect();
+        let cost = interval(&ratios).map_or("| – | – |".to_owned(), |(low, mean, high)| {
+            // A step that takes r times as long makes 1 / r of the tokens.
+            let percent = |log: f64| (1.0 - (-log).exp()) * 100.0;
+            format!("| {:.2} % | {:.2} … {:.2} % |", percent(mean), percent(low), percent(high))
+        });
+        let n = seconds.len();
+        println!("| {name} | {n} | {:.2} | {:.0} {cost}", median / bench.steps as f64 * 1e3, tokens / median);
+    }
+    if !stops.is_empty() {
+        let (sum, most) = (stops.iter().sum::<f64>(), stops.iter().fold(0.0, |a: f64, b| a.max(*b)));
+        println!("kineto's stop and export: mean {:.2} s, longest {most:.2} s", sum / stops.len() as f64);
+    }
+}
+
+/// Mean of the values with its 95 % interval by Student's t.
+fn interval(values: &[f64]) -> Option<(f64, f64, f64)> {
+    let n = values.len() as f64;
+    if n < 3.0 {
+        return None;
+    }
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    // Cornish-Fisher's expansion of t's 97.5 % point: within 1 % from 3 degrees of freedom on.
+    let (z, f) = (1.959_964_f64, n - 1.0);
+    let t = z + (z.powi(3) + z) / (4.0 * f) + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * f * f);
+    let half = t * (variance / n).sqrt();
+    Some((mean - half, mean, mean + half))
+}
