@@ -146,3 +146,70 @@ impl Drop for SimEvent {
         self.device.0.destroyed.fetch_add(1, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::{SimClock, SimDevice};
+    use crate::DeviceStream;
+
+    #[test]
+    fn another_devices_event_is_refused() {
+        let clock = SimClock::manual(0);
+        let [a, b] = [0, 1].map(|index| SimDevice::new(index, clock.clone()));
+        let (mut of_a, mut of_b) = (a.stream(0).new_event().unwrap(), b.stream(0).new_event().unwrap());
+        assert!(a.stream(0).record(&mut *of_b).unwrap_err().0.starts_with("invalid resource handle"));
+        a.stream(0).record(&mut *of_a).unwrap();
+        b.stream(0).record(&mut *of_b).unwrap();
+        assert!(of_a.elapsed_ns(&*of_b).is_err());
+        assert_eq!((a.refused(), b.refused(), a.live_events()), (2, 0, 1));
+    }
+
+    #[test]
+    fn times_are_as_coarse_as_a_devices() {
+        let clock = SimClock::manual(0);
+        let device = SimDevice::new(0, clock.clone()).offset_ns(1_000).drift_ppm(-5.0);
+        let stream = device.stream(0);
+        let mut events = [0, 1, 2].map(|_| stream.new_event().unwrap());
+        assert!(!events[0].ready().unwrap(), "never recorded");
+        stream.record(&mut *events[0]).unwrap();
+        stream.work(Duration::from_millis(10));
+        stream.record(&mut *events[1]).unwrap();
+        clock.advance(Duration::from_secs(3_600));
+        stream.record(&mut *events[2]).unwrap();
+        assert!(events[1].ready().unwrap() && !events[2].ready().unwrap());
+        assert!(events[0].elapsed_ns(&*events[2]).is_err(), "not ready");
+        clock.advance(Duration::from_secs(1));
+        let [short, hour] = [1, 2].map(|i| events[0].elapsed_ns(&*events[i]).unwrap());
+        assert!((short - 10_001_000).abs() < 100, "{short}");
+        assert!(
+            (hour - 3_600_000_000_000 + 18_000_000).abs() < 300_000 && hour % 1_000 == 0,
+            "f32 milliseconds: {hour}"
+        );
+        assert!(events[1].elapsed_ns(&*events[0]).unwrap() < 0);
+    }
+
+    #[test]
+    fn faults_come_when_they_are_asked_for() {
+        let clock = SimClock::manual(0);
+        let device = SimDevice::new(0, clock.clone());
+        let stream = device.stream(0);
+        let mut event = stream.new_event().unwrap();
+        device.lose(1);
+        stream.record(&mut *event).unwrap();
+        clock.advance(Duration::from_secs(100));
+        assert!(!event.ready().unwrap());
+        stream.record(&mut *event).unwrap();
+        clock.advance(Duration::from_secs(1));
+        assert!(event.ready().unwrap());
+        device.fail(Some("gone"));
+        assert_eq!(
+            (event.ready().unwrap_err().0, stream.side().unwrap_err().0),
+            ("gone".to_owned(), "gone".to_owned())
+        );
+        device.fail(None);
+        device.refuse_side();
+        assert!(stream.side().is_err() && event.ready().unwrap());
+    }
+}

@@ -14,6 +14,8 @@ pub mod sampling;
 mod stop;
 mod thread;
 
+#[cfg(target_arch = "x86_64")]
+pub use clock::counter;
 pub use clock::{monotonic_ns, process_cpu_ns, realtime_ns, thread_cpu_ns};
 pub use dl::dlopen_global;
 pub use fork::{fork_and_wait, in_forked_children};
