@@ -84,7 +84,7 @@ impl Output {
         let lane = stack.lane.as_ref().map(|(name, device)| self.lane(name, device).0);
         let spans = stack.spans.iter().map(|site| self.name(*site)).collect();
         let Stack { time_ns, tid, iteration, .. } = *stack;
-        self.write(|stream| {
+        self.record(Source::NOBODY, |stream| {
             let frames = stack.frames.iter().map(|frame| stream.name(frame)).collect();
             let thread = stream.name(&stack.thread);
             stream.stack(&StackSample { time_ns, tid, thread, lane, iteration, spans, frames })

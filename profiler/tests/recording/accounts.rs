@@ -187,8 +187,8 @@ fn every_lane_has_an_account_whatever_happens_to_it() {
     let lanes = recording.profiler.lanes();
     assert_eq!(lanes.iter().map(|lane| &lane.lane).collect::<Vec<_>>(), ["flooded", "short", "unlucky"]);
     assert_eq!(lanes.iter().map(|lane| lane.emitted).collect::<Vec<_>>(), made, "each record is counted once");
-    for (lane, number) in lanes.iter().zip(0..) {
-        let lane_is = |id: LaneId| id.0 == number;
+    for lane in &lanes {
+        let lane_is = |id: LaneId| timeline.lane(id).is_some_and(|read| read.name == lane.lane);
         let read = timeline.spans.iter().filter(|span| lane_is(span.lane)).count()
             + timeline.iterations.iter().filter(|iteration| lane_is(iteration.lane)).count()
             + timeline.flows.iter().filter(|flow| lane_is(flow.lane)).count();
