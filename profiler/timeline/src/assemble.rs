@@ -6,7 +6,9 @@ use std::path::Path;
 
 use crate::decode::Block;
 use crate::format::Header;
-use crate::record::{Counter, CounterId, Lane, LaneId, NameId, OpenSpan, Totals};
+use crate::record::{
+    Counter, CounterId, DeviceAnchor, Lane, LaneId, LaneTotals, NameId, OpenSpan, StackSample, Totals,
+};
 use crate::scan::Found;
 use crate::timeline::Timeline;
 
@@ -34,6 +36,9 @@ struct Rank {
     totals: Totals,
     /// Totals of earlier attempts.
     past: Totals,
+    /// The same of each lane.
+    lanes: BTreeMap<LaneId, LaneTotals>,
+    past_lanes: BTreeMap<LaneId, LaneTotals>,
 }
 
 impl Assembler {
@@ -69,7 +74,10 @@ impl Assembler {
         timeline.flows.sort_by_key(|f| f.time_ns);
         timeline.marks.sort_by_key(|m| m.time_ns);
         timeline.anchors.sort_by_key(|a| a.monotonic_ns);
+        timeline.device_anchors.sort_by_key(|a| a.host_ns);
+        timeline.stacks.sort_by_key(|s| s.time_ns);
         let ranks = self.ranks.values();
+        timeline.lane_totals = lane_totals(ranks.clone());
         timeline.open = ranks.clone().flat_map(|rank| rank.open.iter().copied()).collect();
         timeline.totals = ranks.clone().fold(Totals::default(), |sum, rank| sum.plus(&rank.past).plus(&rank.totals));
         timeline.health.ended = !self.ranks.is_empty() && self.ranks.values().all(|rank| rank.ended);
@@ -84,6 +92,8 @@ impl Assembler {
         timeline.samples.retain(|s| s.time_ns >= from_ns);
         timeline.flows.retain(|f| f.time_ns >= from_ns);
         timeline.marks.retain(|m| m.time_ns >= from_ns);
+        timeline.device_anchors.retain(|a| a.host_ns >= from_ns);
+        timeline.stacks.retain(|s| s.time_ns >= from_ns);
         // The first anchor dates the run, however old it is.
         let first = timeline.anchors.first().copied();
         timeline.anchors.retain(|a| a.monotonic_ns >= from_ns || Some(*a) == first);
@@ -120,9 +130,17 @@ impl Assembler {
         }));
         timeline.marks.extend(block.marks);
         timeline.anchors.extend(block.anchors);
+        let device_anchor = |a: DeviceAnchor| DeviceAnchor { device: name(a.device), ..a };
+        timeline.device_anchors.extend(block.device_anchors.into_iter().map(device_anchor));
+        timeline.stacks.extend(block.stacks.into_iter().map(|stack| {
+            let names = |ids: Vec<NameId>| ids.into_iter().map(name).collect();
+            let (spans, frames) = (names(stack.spans), names(stack.frames));
+            StackSample { thread: name(stack.thread), lane: stack.lane.map(lane), spans, frames, ..stack }
+        }));
         let state = self.ranks.entry(rank).or_default();
         state.ended = header.end;
         state.totals = block.totals.unwrap_or(state.totals);
+        state.lanes.extend(block.lane_totals.iter().map(|t| (lane(t.lane), LaneTotals { lane: lane(t.lane), ..*t })));
         if let Some(open) = block.open {
             state.open = open.iter().map(|o| OpenSpan { name: name(o.name), lane: lane(o.lane), ..*o }).collect();
         }
@@ -136,6 +154,7 @@ impl Assembler {
         if sequence == 0 && expected.is_some() {
             // The next attempt of a resumed run.
             state.past = state.past.plus(&std::mem::take(&mut state.totals));
+            add_lanes(&mut state.past_lanes, std::mem::take(&mut state.lanes).into_values());
             return;
         }
         // A stream without its first blocks was not torn: old segments are deleted when `keep` says so.
@@ -148,6 +167,25 @@ impl Assembler {
                 format!("{}: blocks {expected} to {} are not all there", path.display(), sequence.wrapping_sub(1));
             health.problems.push(text);
         }
+    }
+}
+
+/// Each lane's totals over attempts.
+fn lane_totals<'a>(ranks: impl Iterator<Item = &'a Rank>) -> Vec<LaneTotals> {
+    let mut sums = BTreeMap::new();
+    for rank in ranks {
+        add_lanes(&mut sums, rank.past_lanes.values().chain(rank.lanes.values()).copied());
+    }
+    sums.into_values().collect()
+}
+
+fn add_lanes(sums: &mut BTreeMap<LaneId, LaneTotals>, more: impl Iterator<Item = LaneTotals>) {
+    for totals in more {
+        let nothing = LaneTotals { emitted: 0, written: 0, dropped: 0, ..totals };
+        let sum = sums.entry(totals.lane).or_insert(nothing);
+        sum.emitted = sum.emitted.saturating_add(totals.emitted);
+        sum.written = sum.written.saturating_add(totals.written);
+        sum.dropped = sum.dropped.saturating_add(totals.dropped);
     }
 }
 
@@ -167,13 +205,13 @@ impl Totals {
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         Self {
-            emitted: self.emitted + other.emitted,
-            written: self.written + other.written,
-            dropped: self.dropped + other.dropped,
-            open: self.open + other.open,
-            negative: self.negative + other.negative,
-            unresolved: self.unresolved + other.unresolved,
-            misplaced: self.misplaced + other.misplaced,
+            emitted: self.emitted.saturating_add(other.emitted),
+            written: self.written.saturating_add(other.written),
+            dropped: self.dropped.saturating_add(other.dropped),
+            open: self.open.saturating_add(other.open),
+            negative: self.negative.saturating_add(other.negative),
+            unresolved: self.unresolved.saturating_add(other.unresolved),
+            misplaced: self.misplaced.saturating_add(other.misplaced),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::encode::{KINDS, LaneState, tag};
 use crate::record::{
-    Anchor, Counter, CounterId, DeviceTime, Flow, FlowEnd, Iteration, Lane, LaneId, Mark, NameId, OpenSpan, Sample,
-    Severity, Span, Totals,
+    Anchor, Counter, CounterId, DeviceAnchor, DeviceTime, Flow, FlowEnd, Iteration, Lane, LaneId, LaneTotals, Mark,
+    NameId, OpenSpan, Sample, Severity, Span, StackSample, Totals,
 };
 use crate::varint::Input;
 
@@ -19,6 +19,9 @@ pub(crate) struct Block {
     pub flows: Vec<Flow>,
     pub marks: Vec<Mark>,
     pub anchors: Vec<Anchor>,
+    pub device_anchors: Vec<DeviceAnchor>,
+    pub stacks: Vec<StackSample>,
+    pub lane_totals: Vec<LaneTotals>,
     /// `None`: this block does not say what is open.
     pub open: Option<Vec<OpenSpan>>,
     pub totals: Option<Totals>,
@@ -41,12 +44,13 @@ struct Decoder<'a> {
     last_lane: Option<LaneId>,
     sample_ns: i64,
     flow: (u64, i64),
+    stack_ns: i64,
 }
 
 impl Default for Decoder<'_> {
     fn default() -> Self {
         let (block, states) = (Block::default(), Vec::new());
-        Self { input: Input(&[]), block, states, last_lane: None, sample_ns: 0, flow: (0, 0) }
+        Self { input: Input(&[]), block, states, last_lane: None, sample_ns: 0, flow: (0, 0), stack_ns: 0 }
     }
 }
 
@@ -72,6 +76,9 @@ impl Decoder<'_> {
             tag::MARK_WARNING => self.mark(Severity::Warning)?,
             tag::OPEN => self.open()?,
             tag::TOTALS => self.totals()?,
+            tag::DEVICE_ANCHOR => self.device_anchor()?,
+            tag::STACK => self.stack()?,
+            tag::LANE_TOTALS => self.lane_totals()?,
             _ => return None,
         }
         Some(())
@@ -177,6 +184,47 @@ impl Decoder<'_> {
         }
         self.block.open = Some(open);
         Some(())
+    }
+
+    fn device_anchor(&mut self) -> Option<()> {
+        let device = self.known_name()?;
+        let (device_ns, host_ns) = (self.input.signed()?, self.input.signed()?);
+        let uncertainty_ns = self.input.number()?;
+        self.block.device_anchors.push(DeviceAnchor { device, device_ns, host_ns, uncertainty_ns });
+        Some(())
+    }
+
+    fn stack(&mut self) -> Option<()> {
+        let time_ns = self.stack_ns.wrapping_add(self.input.signed()?);
+        let tid = u32::try_from(self.input.number()?).ok()?;
+        let thread = self.known_name()?;
+        let lane = match self.input.number()?.checked_sub(1) {
+            Some(lane) => Some(known(lane, self.states.len()).map(LaneId)?),
+            None => None,
+        };
+        let iteration = self.input.number()?.checked_sub(1);
+        let (spans, frames) = (self.names()?, self.names()?);
+        self.stack_ns = time_ns;
+        self.block.stacks.push(StackSample { time_ns, tid, thread, lane, iteration, spans, frames });
+        Some(())
+    }
+
+    fn lane_totals(&mut self) -> Option<()> {
+        let lane = known(self.input.number()?, self.states.len()).map(LaneId)?;
+        let mut number = || self.input.number();
+        let (emitted, written, dropped) = (number()?, number()?, number()?);
+        self.block.lane_totals.push(LaneTotals { lane, emitted, written, dropped });
+        Some(())
+    }
+
+    fn known_name(&mut self) -> Option<NameId> {
+        known(self.input.number()?, self.block.names.len()).map(NameId)
+    }
+
+    /// A count and as many names, pushed one by one: a damaged count must not reserve memory.
+    fn names(&mut self) -> Option<Vec<NameId>> {
+        let count = self.input.number()?;
+        (0..count).map(|_| self.known_name()).collect()
     }
 
     fn totals(&mut self) -> Option<()> {

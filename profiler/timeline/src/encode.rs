@@ -17,12 +17,16 @@
 //! | 0d, 0e | mark info, warning | ±time, text |
 //! | 0f | open spans | count, then of each: name, lane, ±begin since the lane. Replaces what the last block said |
 //! | 10 | totals | emitted, written, dropped, open, negative, unresolved, misplaced, up to and with this block |
+//! | 11 | device anchor (version 2) | device (a name), ±device time, ±host time, uncertainty |
+//! | 12 | stack (version 2) | ±time since the last stack, thread id, thread (a name), lane+1 or 0, iteration+1 or 0; count of spans, their names; count of frames, their names |
+//! | 13 | lane totals (version 2) | lane, emitted, written, dropped. Replaces what was said of that lane before |
 //!
 //! A span's tag: bit 6 I, it has an index; bit 5 D, it has a device time; bit 4 L, same lane as the last span; bit 3 N, same
 //! iteration as the last span of its lane; bits 2-0 depth, where 7 means that it follows the tag as a varint.
 
 use crate::record::{
-    Anchor, Counter, Flow, FlowEnd, Iteration, Kind, Lane, LaneId, Mark, OpenSpan, Sample, Severity, Span, Totals,
+    Anchor, Counter, DeviceAnchor, Flow, FlowEnd, Iteration, Kind, Lane, LaneId, LaneTotals, Mark, NameId, OpenSpan,
+    Sample, Severity, Span, StackSample, Totals,
 };
 use crate::varint::{put, put_signed, put_text};
 
@@ -49,6 +53,9 @@ pub(crate) mod tag {
     pub const MARK_WARNING: u8 = 0x0e;
     pub const OPEN: u8 = 0x0f;
     pub const TOTALS: u8 = 0x10;
+    pub const DEVICE_ANCHOR: u8 = 0x11;
+    pub const STACK: u8 = 0x12;
+    pub const LANE_TOTALS: u8 = 0x13;
 }
 
 /// Kinds by the byte that stands for them.
@@ -76,6 +83,7 @@ pub(crate) struct Encoder {
     last_lane: Option<LaneId>,
     sample_ns: i64,
     flow: (u64, i64),
+    stack_ns: i64,
 }
 
 impl Encoder {
@@ -200,6 +208,39 @@ impl Encoder {
         let Totals { emitted, written, dropped, open, negative, unresolved, misplaced } = *totals;
         self.tag(tag::TOTALS);
         for number in [emitted, written, dropped, open, negative, unresolved, misplaced] {
+            put(&mut self.bytes, number);
+        }
+    }
+
+    pub(crate) fn device_anchor(&mut self, anchor: &DeviceAnchor) {
+        self.tag(tag::DEVICE_ANCHOR);
+        put(&mut self.bytes, u64::from(anchor.device.0));
+        put_signed(&mut self.bytes, anchor.device_ns);
+        put_signed(&mut self.bytes, anchor.host_ns);
+        put(&mut self.bytes, anchor.uncertainty_ns);
+        self.seen(anchor.host_ns, 0);
+    }
+
+    pub(crate) fn stack(&mut self, stack: &StackSample) {
+        self.tag(tag::STACK);
+        let bytes = &mut self.bytes;
+        put_signed(bytes, stack.time_ns.wrapping_sub(self.stack_ns));
+        put(bytes, u64::from(stack.tid));
+        put(bytes, u64::from(stack.thread.0));
+        put(bytes, stack.lane.map_or(0, |lane| u64::from(lane.0) + 1));
+        put(bytes, stack.iteration.map_or(0, |n| n.wrapping_add(1)));
+        for names in [&stack.spans, &stack.frames] {
+            put(bytes, names.len() as u64);
+            names.iter().for_each(|NameId(id)| put(bytes, u64::from(*id)));
+        }
+        self.stack_ns = stack.time_ns;
+        self.seen(stack.time_ns, 0);
+    }
+
+    pub(crate) fn lane_totals(&mut self, totals: &LaneTotals) {
+        let LaneTotals { lane, emitted, written, dropped } = *totals;
+        self.tag(tag::LANE_TOTALS);
+        for number in [u64::from(lane.0), emitted, written, dropped] {
             put(&mut self.bytes, number);
         }
     }

@@ -139,15 +139,27 @@ impl SegmentWriter {
     }
 
     /// Adds a clock anchor of a device; nobody's record either.
-    pub fn device_anchor(&mut self, _anchor: &DeviceAnchor) {}
-
-    /// Adds a sampled stack.
-    pub fn stack(&mut self, _stack: &StackSample) -> Result<()> {
-        Ok(())
+    pub fn device_anchor(&mut self, anchor: &DeviceAnchor) {
+        let device = self.local_name(anchor.device);
+        self.block.device_anchor(&DeviceAnchor { device, ..*anchor });
     }
 
-    /// Says what became of a lane's records so far; the last word counts.
-    pub fn lane_totals(&mut self, _totals: &LaneTotals) {}
+    /// Adds a sampled stack. It is a record, and no lane's own: the sampler made it.
+    pub fn stack(&mut self, stack: &StackSample) -> Result<()> {
+        let mut names = |ids: &[NameId]| ids.iter().map(|id| self.local_name(*id)).collect();
+        let (spans, frames): (Vec<NameId>, Vec<NameId>) = (names(&stack.spans), names(&stack.frames));
+        let (thread, lane) = (self.local_name(stack.thread), stack.lane.map(|lane| self.local_lane(lane)));
+        let StackSample { time_ns, tid, iteration, .. } = *stack;
+        self.block.stack(&StackSample { time_ns, tid, thread, lane, iteration, spans, frames });
+        self.added()
+    }
+
+    /// Says what became of a lane's spans, iterations and flow ends so far; the last word counts. Say it just before
+    /// [`flush`](Self::flush) and [`end`](Self::end), and only of lanes for which it has changed.
+    pub fn lane_totals(&mut self, totals: &LaneTotals) {
+        let lane = self.local_lane(totals.lane);
+        self.block.lane_totals(&LaneTotals { lane, ..*totals });
+    }
 
     /// Writes the block, with the spans that are open now and the totals so far (`written` is filled in here).
     pub fn flush(&mut self, open: &[OpenSpan], totals: Totals) -> Result<()> {
