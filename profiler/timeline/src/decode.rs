@@ -1,102 +1,111 @@
 //! A block's payload back into records. The table of what lies in it stands in `encode.rs`.
 
+mod rare;
+
+use crate::dictionary::{Dictionary, Ids};
 use crate::encode::{KINDS, LaneState, tag};
-use crate::record::{
-    Anchor, Counter, CounterId, DeviceAnchor, DeviceTime, Flow, FlowEnd, Iteration, Lane, LaneId, LaneTotals, Mark,
-    NameId, OpenSpan, Sample, Severity, Span, StackSample, Totals,
-};
+use crate::record::{CounterId, DeviceTime, Flow, FlowEnd, Iteration, LaneId, NameId, Sample, Span};
 use crate::varint::Input;
+use crate::visit::Visit;
 
-/// The records of one block; ids are the block's own.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct Block {
-    pub names: Vec<String>,
-    pub lanes: Vec<Lane>,
-    pub counters: Vec<Counter>,
-    pub spans: Vec<Span>,
-    pub iterations: Vec<Iteration>,
-    pub samples: Vec<Sample>,
-    pub flows: Vec<Flow>,
-    pub marks: Vec<Mark>,
-    pub anchors: Vec<Anchor>,
-    pub device_anchors: Vec<DeviceAnchor>,
-    pub stacks: Vec<StackSample>,
-    pub lane_totals: Vec<LaneTotals>,
-    /// `None`: this block does not say what is open.
-    pub open: Option<Vec<OpenSpan>>,
-    pub totals: Option<Totals>,
-}
-
-/// Decodes a payload of `records` records; `None` if it is not exactly that.
-pub(crate) fn decode(payload: &[u8], records: u32) -> Option<Block> {
-    let mut decoder = Decoder { input: Input(payload), ..Decoder::default() };
-    for _ in 0..records {
-        decoder.record()?;
+/// The texts of a payload, the bytes of the records behind them, and how many those are. `None` if this is no payload.
+pub(crate) fn texts(payload: &[u8], version: u8, records: u32) -> Option<(Dictionary<'_>, &[u8], u32)> {
+    if version == 1 {
+        return Some((scattered_texts(payload, records)?, payload, records));
     }
-    decoder.input.0.is_empty().then_some(decoder.block)
+    let (mut found, mut input, mut left) = (Dictionary::default(), Input(payload), records);
+    while left > 0 && matches!(input.0.first(), Some(&(tag::NAME | tag::LANE | tag::COUNTER))) {
+        found.take(&mut input)?;
+        left -= 1;
+    }
+    Some((found, input.0, left))
 }
 
-#[derive(Debug)]
-struct Decoder<'a> {
+/// In version 1 texts stand anywhere, so all records are looked at, with ids as they are.
+fn scattered_texts(payload: &[u8], records: u32) -> Option<Dictionary<'_>> {
+    /// Takes nothing.
+    struct Nothing;
+    impl Visit for Nothing {}
+
+    // A record is a byte at least.
+    let all: Vec<u32> = (0..records.min(u32::try_from(payload.len()).ok()?)).collect();
+    let ids = Ids { names: all.clone(), lanes: all.clone(), counters: all };
+    let (mut states, mut nothing) = (Vec::new(), Nothing);
+    let mut decoder = Decoder::new(payload, &ids, &mut states, &mut nothing);
+    decoder.records(records)?;
+    Some(decoder.found)
+}
+
+/// Decodes `records` records, which must be all that is there; `None` if they are not. Ids become those in `ids`.
+pub(crate) fn decode<V: Visit>(
+    bytes: &[u8],
+    records: u32,
+    ids: &Ids,
+    states: &mut Vec<LaneState>,
+    visit: &mut V,
+) -> Option<()> {
+    Decoder::new(bytes, ids, states, visit).records(records)
+}
+
+struct Decoder<'a, 'v, V> {
     input: Input<'a>,
-    block: Block,
-    states: Vec<LaneState>,
-    last_lane: Option<LaneId>,
+    ids: &'v Ids,
+    /// By the block's ids.
+    states: &'v mut Vec<LaneState>,
+    visit: &'v mut V,
+    last_lane: u64,
     sample_ns: i64,
     flow: (u64, i64),
     stack_ns: i64,
+    /// Texts among the records, as in version 1.
+    found: Dictionary<'a>,
 }
 
-impl Default for Decoder<'_> {
-    fn default() -> Self {
-        let (block, states) = (Block::default(), Vec::new());
-        Self { input: Input(&[]), block, states, last_lane: None, sample_ns: 0, flow: (0, 0), stack_ns: 0 }
+impl<'a, 'v, V: Visit> Decoder<'a, 'v, V> {
+    fn new(bytes: &'a [u8], ids: &'v Ids, states: &'v mut Vec<LaneState>, visit: &'v mut V) -> Self {
+        states.clear();
+        states.resize(ids.lanes.len(), LaneState::default());
+        let (input, found) = (Input(bytes), Dictionary::default());
+        // No lane has this number: a span cannot be on the lane of the one before the first.
+        Self { input, ids, states, visit, last_lane: u64::MAX, sample_ns: 0, flow: (0, 0), stack_ns: 0, found }
     }
-}
 
-impl Decoder<'_> {
-    fn record(&mut self) -> Option<()> {
-        let tag = self.input.byte()?;
-        if tag & tag::SPAN != 0 {
-            return self.span(tag);
-        }
-        match tag {
-            tag::NAME => self.block.names.push(self.input.text()?.to_owned()),
-            tag::LANE => self.lane()?,
-            tag::COUNTER => self.counter()?,
-            tag::ITERATION..=tag::ITERATION_LAST => self.iteration(tag)?,
-            tag::SAMPLE_FLOAT | tag::SAMPLE_WHOLE => self.sample(tag)?,
-            tag::FLOW_PUT => self.flow(FlowEnd::Put)?,
-            tag::FLOW_TAKE => self.flow(FlowEnd::Take)?,
-            tag::ANCHOR => {
-                let (monotonic_ns, realtime_ns) = (self.input.signed()?, self.input.signed()?);
-                self.block.anchors.push(Anchor { monotonic_ns, realtime_ns });
+    fn records(&mut self, records: u32) -> Option<()> {
+        for _ in 0..records {
+            let tag = *self.input.0.first()?;
+            if tag & tag::SPAN != 0 {
+                self.span()?;
+            } else {
+                self.other(tag)?;
             }
-            tag::MARK_INFO => self.mark(Severity::Info)?,
-            tag::MARK_WARNING => self.mark(Severity::Warning)?,
-            tag::OPEN => self.open()?,
-            tag::TOTALS => self.totals()?,
-            tag::DEVICE_ANCHOR => self.device_anchor()?,
-            tag::STACK => self.stack()?,
-            tag::LANE_TOTALS => self.lane_totals()?,
-            _ => return None,
         }
-        Some(())
+        self.input.0.is_empty().then_some(())
     }
 
-    fn span(&mut self, tag: u8) -> Option<()> {
+    fn other(&mut self, tag: u8) -> Option<()> {
+        match tag {
+            tag::SAMPLE_FLOAT | tag::SAMPLE_WHOLE => self.sample(),
+            tag::ITERATION..=tag::ITERATION_LAST => self.iteration(),
+            tag::FLOW_PUT => self.flow(FlowEnd::Put),
+            tag::FLOW_TAKE => self.flow(FlowEnd::Take),
+            tag::NAME | tag::LANE | tag::COUNTER => self.found.take(&mut self.input),
+            _ => self.rare(tag),
+        }
+    }
+
+    #[inline]
+    fn span(&mut self) -> Option<()> {
+        let mut input = self.input;
+        let tag = input.byte()?;
         let flag = |flag: u8| tag & flag != 0;
-        let input = &mut self.input;
         let depth = match tag & tag::SPAN_DEPTH {
             tag::SPAN_DEPTH => u8::try_from(input.number()?).ok()?,
             depth => depth,
         };
-        let name = known(input.number()?, self.block.names.len()).map(NameId)?;
-        let lane = match self.last_lane {
-            Some(lane) if flag(tag::SPAN_SAME_LANE) => lane,
-            _ => known(input.number()?, self.states.len()).map(LaneId)?,
-        };
-        let state = self.states.get_mut(lane.0 as usize)?;
+        let name = id(&self.ids.names, input.small()?).map(NameId)?;
+        let local = if flag(tag::SPAN_SAME_LANE) { self.last_lane } else { input.small()? };
+        let state = self.states.get_mut(usize::try_from(local).ok()?)?;
+        let lane = id(&self.ids.lanes, local).map(LaneId)?;
         if !flag(tag::SPAN_SAME_ITERATION) {
             state.span_iteration = state.span_iteration.wrapping_add_signed(input.signed()?);
         }
@@ -110,139 +119,57 @@ impl Decoder<'_> {
         };
         state.end_ns = begin_ns.wrapping_add(duration_ns.cast_signed());
         let iteration = state.span_iteration.checked_sub(1);
-        self.last_lane = Some(lane);
-        self.block.spans.push(Span { name, lane, iteration, index, depth, begin_ns, duration_ns, device });
+        (self.last_lane, self.input) = (local, input);
+        self.visit.span(Span { name, lane, iteration, index, depth, begin_ns, duration_ns, device });
         Some(())
     }
 
-    fn lane(&mut self) -> Option<()> {
-        let (name, device) = (self.input.text()?.to_owned(), self.input.text()?.to_owned());
-        let rank = u32::try_from(self.input.number()?).ok()?;
-        self.block.lanes.push(Lane { name, device, rank });
-        self.states.push(LaneState::default());
-        Some(())
-    }
-
-    fn counter(&mut self) -> Option<()> {
-        let (name, unit) = (self.input.text()?.to_owned(), self.input.text()?.to_owned());
-        let rank = u32::try_from(self.input.number()?).ok()?;
-        self.block.counters.push(Counter { name, unit, rank });
-        Some(())
-    }
-
-    fn iteration(&mut self, tag: u8) -> Option<()> {
+    #[inline]
+    fn sample(&mut self) -> Option<()> {
         let input = &mut self.input;
-        let lane = known(input.number()?, self.states.len()).map(LaneId)?;
+        let tag = input.byte()?;
+        let counter = id(&self.ids.counters, input.small()?).map(CounterId)?;
+        let time_ns = self.sample_ns.wrapping_add(input.signed()?);
+        let value = if tag == tag::SAMPLE_WHOLE {
+            input.signed()? as f64
+        } else {
+            f64::from_le_bytes(*input.bytes(8)?.first_chunk()?)
+        };
+        self.sample_ns = time_ns;
+        self.visit.sample(Sample { counter, time_ns, value });
+        Some(())
+    }
+
+    fn iteration(&mut self) -> Option<()> {
+        let input = &mut self.input;
+        let tag = input.byte()?;
+        let local = input.small()?;
+        let lane = id(&self.ids.lanes, local).map(LaneId)?;
         let kind = *KINDS.get(usize::from(input.byte()?))?;
-        let state = self.states.get_mut(lane.0 as usize)?;
+        let state = self.states.get_mut(usize::try_from(local).ok()?)?;
         let number = state.iteration.wrapping_add_signed(input.signed()?);
         let begin_ns = state.end_ns.wrapping_add(input.signed()?);
         let duration_ns = input.number()?;
         let cpu_ns = if tag & tag::ITERATION_CPU != 0 { Some(input.number()?) } else { None };
         let tokens = if tag & tag::ITERATION_TOKENS != 0 { Some(input.number()?) } else { None };
         (state.end_ns, state.iteration) = (begin_ns.wrapping_add(duration_ns.cast_signed()), number);
-        self.block.iterations.push(Iteration { lane, number, kind, begin_ns, duration_ns, cpu_ns, tokens });
-        Some(())
-    }
-
-    fn sample(&mut self, tag: u8) -> Option<()> {
-        let counter = known(self.input.number()?, self.block.counters.len()).map(CounterId)?;
-        let time_ns = self.sample_ns.wrapping_add(self.input.signed()?);
-        let value = if tag == tag::SAMPLE_WHOLE {
-            self.input.signed()? as f64
-        } else {
-            f64::from_le_bytes(*self.input.bytes(8)?.first_chunk()?)
-        };
-        self.sample_ns = time_ns;
-        self.block.samples.push(Sample { counter, time_ns, value });
+        self.visit.iteration(Iteration { lane, number, kind, begin_ns, duration_ns, cpu_ns, tokens });
         Some(())
     }
 
     fn flow(&mut self, end: FlowEnd) -> Option<()> {
-        let id = self.flow.0.wrapping_add_signed(self.input.signed()?);
-        let lane = known(self.input.number()?, self.states.len()).map(LaneId)?;
+        self.input.byte()?;
+        let number = self.flow.0.wrapping_add_signed(self.input.signed()?);
+        let lane = id(&self.ids.lanes, self.input.small()?).map(LaneId)?;
         let time_ns = self.flow.1.wrapping_add(self.input.signed()?);
-        self.flow = (id, time_ns);
-        self.block.flows.push(Flow { id, end, lane, time_ns });
-        Some(())
-    }
-
-    fn mark(&mut self, severity: Severity) -> Option<()> {
-        let (time_ns, text) = (self.input.signed()?, self.input.text()?.to_owned());
-        self.block.marks.push(Mark { time_ns, severity, text });
-        Some(())
-    }
-
-    fn open(&mut self) -> Option<()> {
-        // Pushed one by one: a damaged count must not reserve memory.
-        let mut open = Vec::new();
-        for _ in 0..self.input.number()? {
-            let name = known(self.input.number()?, self.block.names.len()).map(NameId)?;
-            let lane = known(self.input.number()?, self.states.len()).map(LaneId)?;
-            let since = self.states.get(lane.0 as usize)?.end_ns;
-            open.push(OpenSpan { name, lane, begin_ns: since.wrapping_add(self.input.signed()?) });
-        }
-        self.block.open = Some(open);
-        Some(())
-    }
-
-    fn device_anchor(&mut self) -> Option<()> {
-        let device = self.known_name()?;
-        let (device_ns, host_ns) = (self.input.signed()?, self.input.signed()?);
-        let uncertainty_ns = self.input.number()?;
-        self.block.device_anchors.push(DeviceAnchor { device, device_ns, host_ns, uncertainty_ns });
-        Some(())
-    }
-
-    fn stack(&mut self) -> Option<()> {
-        let time_ns = self.stack_ns.wrapping_add(self.input.signed()?);
-        let tid = u32::try_from(self.input.number()?).ok()?;
-        let thread = self.known_name()?;
-        let lane = match self.input.number()?.checked_sub(1) {
-            Some(lane) => Some(known(lane, self.states.len()).map(LaneId)?),
-            None => None,
-        };
-        let iteration = self.input.number()?.checked_sub(1);
-        let (spans, frames) = (self.names()?, self.names()?);
-        self.stack_ns = time_ns;
-        self.block.stacks.push(StackSample { time_ns, tid, thread, lane, iteration, spans, frames });
-        Some(())
-    }
-
-    fn lane_totals(&mut self) -> Option<()> {
-        let lane = known(self.input.number()?, self.states.len()).map(LaneId)?;
-        let mut number = || self.input.number();
-        let (emitted, written, dropped) = (number()?, number()?, number()?);
-        self.block.lane_totals.push(LaneTotals { lane, emitted, written, dropped });
-        Some(())
-    }
-
-    fn known_name(&mut self) -> Option<NameId> {
-        known(self.input.number()?, self.block.names.len()).map(NameId)
-    }
-
-    /// A count and as many names, pushed one by one: a damaged count must not reserve memory.
-    fn names(&mut self) -> Option<Vec<NameId>> {
-        let count = self.input.number()?;
-        (0..count).map(|_| self.known_name()).collect()
-    }
-
-    fn totals(&mut self) -> Option<()> {
-        let mut number = || self.input.number();
-        self.block.totals = Some(Totals {
-            emitted: number()?,
-            written: number()?,
-            dropped: number()?,
-            open: number()?,
-            negative: number()?,
-            unresolved: number()?,
-            misplaced: number()?,
-        });
+        self.flow = (number, time_ns);
+        self.visit.flow(Flow { id: number, end, lane, time_ns });
         Some(())
     }
 }
 
-/// An id of the block, if it has been introduced.
-fn known(id: u64, count: usize) -> Option<u32> {
-    u32::try_from(id).ok().filter(|id| (*id as usize) < count)
+/// What the block's id stands for, if the text has been introduced.
+#[inline]
+fn id(ids: &[u32], local: u64) -> Option<u32> {
+    ids.get(usize::try_from(local).ok()?).copied()
 }

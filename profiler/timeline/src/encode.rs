@@ -1,7 +1,7 @@
 //! A block's payload: records one after the other, each a tag byte and varints (LEB128; `±` zigzag).
 //!
-//! Texts stand once a block, in a record of their own before their first use, and are numbered from 0 in that order.
-//! Times are differences: "since the lane" means since the last end of a span or iteration on that lane in this block.
+//! Texts stand once a block, in a record of their own, and are numbered from 0 in that order. All of them stand before
+//! the block's other records (in version 1: anywhere before their first use). Times are differences: "since the lane" means since the last end of a span or iteration on that lane in this block.
 //!
 //! | tag | record | fields |
 //! |---|---|---|
@@ -20,15 +20,15 @@
 //! | 11 | device anchor (version 2) | device (a name), ±device time, ±host time, uncertainty |
 //! | 12 | stack (version 2) | ±time since the last stack, thread id, thread (a name), lane+1 or 0, iteration+1 or 0; count of spans, their names; count of frames, their names |
 //! | 13 | lane totals (version 2) | lane, emitted, written, dropped. Replaces what was said of that lane before |
+//! | 14 | expired (version 2) | sequence number of the first block that `keep` has left, records, segments and bytes before it. Replaces what was said before |
 //!
 //! A span's tag: bit 6 I, it has an index; bit 5 D, it has a device time; bit 4 L, same lane as the last span; bit 3 N, same
 //! iteration as the last span of its lane; bits 2-0 depth, where 7 means that it follows the tag as a varint.
 
-use crate::record::{
-    Anchor, Counter, DeviceAnchor, Flow, FlowEnd, Iteration, Kind, Lane, LaneId, LaneTotals, Mark, NameId, OpenSpan,
-    Sample, Severity, Span, StackSample, Totals,
-};
-use crate::varint::{put, put_signed, put_text};
+mod rare;
+
+use crate::record::{CounterId, Flow, FlowEnd, Iteration, Kind, LaneId, NameId, Sample, Span};
+use crate::varint::{ROOM, Record};
 
 pub(crate) mod tag {
     pub const SPAN: u8 = 0x80;
@@ -56,6 +56,7 @@ pub(crate) mod tag {
     pub const DEVICE_ANCHOR: u8 = 0x11;
     pub const STACK: u8 = 0x12;
     pub const LANE_TOTALS: u8 = 0x13;
+    pub const EXPIRED: u8 = 0x14;
 }
 
 /// Kinds by the byte that stands for them.
@@ -73,200 +74,194 @@ pub(crate) struct LaneState {
 }
 
 /// A payload in the making. Ids are those of the block: give its texts with `name`, `lane`, `counter` first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Encoder {
-    pub bytes: Vec<u8>,
-    pub records: u32,
-    /// First and last time of the records.
-    pub extent: Option<(i64, i64)>,
+    /// The block's texts, which stand before its other records.
+    texts: Vec<u8>,
+    /// The other records, and room for one more.
+    bytes: Vec<u8>,
+    used: usize,
+    records: u32,
+    /// First and last time of the records; the first is the greater one in a block without times.
+    extent: (i64, i64),
     lanes: Vec<LaneState>,
-    last_lane: Option<LaneId>,
+    last_lane: u32,
     sample_ns: i64,
     flow: (u64, i64),
     stack_ns: i64,
+    /// Rare records are built here.
+    scratch: Vec<u8>,
 }
+
+impl Default for Encoder {
+    fn default() -> Self {
+        Self {
+            texts: Vec::new(),
+            bytes: vec![0; 4 * ROOM],
+            used: 0,
+            records: 0,
+            extent: NO_TIMES,
+            lanes: Vec::new(),
+            last_lane: NO_LANE,
+            sample_ns: 0,
+            flow: (0, 0),
+            stack_ns: 0,
+            scratch: Vec::new(),
+        }
+    }
+}
+
+const NO_LANE: u32 = u32::MAX;
+const NO_TIMES: (i64, i64) = (i64::MAX, i64::MIN);
 
 impl Encoder {
-    pub(crate) fn name(&mut self, text: &str) {
-        self.tag(tag::NAME);
-        put_text(&mut self.bytes, text);
-    }
-
-    pub(crate) fn lane(&mut self, lane: &Lane) {
-        self.tag(tag::LANE);
-        put_text(&mut self.bytes, &lane.name);
-        put_text(&mut self.bytes, &lane.device);
-        put(&mut self.bytes, u64::from(lane.rank));
-    }
-
-    pub(crate) fn counter(&mut self, counter: &Counter) {
-        self.tag(tag::COUNTER);
-        put_text(&mut self.bytes, &counter.name);
-        put_text(&mut self.bytes, &counter.unit);
-        put(&mut self.bytes, u64::from(counter.rank));
-    }
-
-    pub(crate) fn span(&mut self, span: &Span) {
-        let before = *self.state(span.lane);
+    #[inline]
+    pub(crate) fn span(&mut self, span: &Span, name: NameId, lane: LaneId) {
+        let Some(state) = self.lanes.get_mut(lane.0 as usize) else { return };
         let iteration = span.iteration.map_or(0, |n| n.wrapping_add(1));
-        let same_iteration = iteration == before.span_iteration;
-        let same_lane = self.last_lane == Some(span.lane);
-        self.tag(span_tag(span, same_lane, same_iteration));
-        let bytes = &mut self.bytes;
+        let (same_lane, same_iteration) = (self.last_lane == lane.0, state.span_iteration == iteration);
+        let mut record = Record::new(room(&mut self.bytes, self.used), span_tag(span, same_lane, same_iteration));
         if span.depth >= tag::SPAN_DEPTH {
-            put(bytes, u64::from(span.depth));
+            record.small(u32::from(span.depth));
         }
-        put(bytes, u64::from(span.name.0));
+        record.small(name.0);
         if !same_lane {
-            put(bytes, u64::from(span.lane.0));
+            record.small(lane.0);
         }
         if !same_iteration {
-            put_signed(bytes, iteration.wrapping_sub(before.span_iteration).cast_signed());
+            record.signed(iteration.wrapping_sub(state.span_iteration).cast_signed());
         }
         if let Some(index) = span.index {
-            put(bytes, index);
+            record.number(index);
         }
-        put_signed(bytes, span.begin_ns.wrapping_sub(before.end_ns));
-        put(bytes, span.duration_ns);
+        record.signed(span.begin_ns.wrapping_sub(state.end_ns));
+        record.number(span.duration_ns);
         if let Some(device) = span.device {
-            put_signed(bytes, device.begin_ns.wrapping_sub(span.begin_ns));
-            put(bytes, device.duration_ns);
+            record.signed(device.begin_ns.wrapping_sub(span.begin_ns));
+            record.number(device.duration_ns);
         }
-        self.last_lane = Some(span.lane);
-        let end_ns = self.seen(span.begin_ns, span.duration_ns);
-        let state = self.state(span.lane);
-        (state.end_ns, state.span_iteration) = (end_ns, iteration);
+        let length = record.length;
+        *state = LaneState { end_ns: end(span.begin_ns, span.duration_ns), span_iteration: iteration, ..*state };
+        self.last_lane = lane.0;
+        self.seen(span.begin_ns, span.duration_ns);
+        self.took(length);
     }
 
-    pub(crate) fn iteration(&mut self, iteration: &Iteration) {
-        let before = *self.state(iteration.lane);
-        let cpu = if iteration.cpu_ns.is_some() { tag::ITERATION_CPU } else { 0 };
-        let tokens = if iteration.tokens.is_some() { tag::ITERATION_TOKENS } else { 0 };
-        self.tag(tag::ITERATION | cpu | tokens);
-        let bytes = &mut self.bytes;
-        put(bytes, u64::from(iteration.lane.0));
-        bytes.push(KINDS.iter().position(|kind| *kind == iteration.kind).unwrap_or(0) as u8);
-        put_signed(bytes, iteration.number.wrapping_sub(before.iteration).cast_signed());
-        put_signed(bytes, iteration.begin_ns.wrapping_sub(before.end_ns));
-        put(bytes, iteration.duration_ns);
-        for value in [iteration.cpu_ns, iteration.tokens].into_iter().flatten() {
-            put(bytes, value);
-        }
-        let end_ns = self.seen(iteration.begin_ns, iteration.duration_ns);
-        let state = self.state(iteration.lane);
-        (state.end_ns, state.iteration) = (end_ns, iteration.number);
-    }
-
-    pub(crate) fn sample(&mut self, sample: &Sample) {
+    #[inline]
+    pub(crate) fn sample(&mut self, sample: &Sample, counter: CounterId) {
         let whole = whole(sample.value);
-        self.tag(if whole.is_some() { tag::SAMPLE_WHOLE } else { tag::SAMPLE_FLOAT });
-        put(&mut self.bytes, u64::from(sample.counter.0));
-        put_signed(&mut self.bytes, sample.time_ns.wrapping_sub(self.sample_ns));
+        let tag = if whole.is_some() { tag::SAMPLE_WHOLE } else { tag::SAMPLE_FLOAT };
+        let mut record = Record::new(room(&mut self.bytes, self.used), tag);
+        record.small(counter.0);
+        record.signed(sample.time_ns.wrapping_sub(self.sample_ns));
         match whole {
-            Some(value) => put_signed(&mut self.bytes, value),
-            None => self.bytes.extend_from_slice(&sample.value.to_le_bytes()),
+            Some(value) => record.signed(value),
+            None => record.eight(sample.value.to_le_bytes()),
         }
+        let length = record.length;
         self.sample_ns = sample.time_ns;
         self.seen(sample.time_ns, 0);
+        self.took(length);
     }
 
-    pub(crate) fn flow(&mut self, flow: &Flow) {
-        self.tag(if flow.end == FlowEnd::Put { tag::FLOW_PUT } else { tag::FLOW_TAKE });
-        put_signed(&mut self.bytes, flow.id.wrapping_sub(self.flow.0).cast_signed());
-        put(&mut self.bytes, u64::from(flow.lane.0));
-        put_signed(&mut self.bytes, flow.time_ns.wrapping_sub(self.flow.1));
+    pub(crate) fn iteration(&mut self, iteration: &Iteration, lane: LaneId) {
+        let Some(state) = self.lanes.get_mut(lane.0 as usize) else { return };
+        let cpu = if iteration.cpu_ns.is_some() { tag::ITERATION_CPU } else { 0 };
+        let tokens = if iteration.tokens.is_some() { tag::ITERATION_TOKENS } else { 0 };
+        let mut record = Record::new(room(&mut self.bytes, self.used), tag::ITERATION | cpu | tokens);
+        record.small(lane.0);
+        record.byte(KINDS.iter().position(|kind| *kind == iteration.kind).unwrap_or(0) as u8);
+        record.signed(iteration.number.wrapping_sub(state.iteration).cast_signed());
+        record.signed(iteration.begin_ns.wrapping_sub(state.end_ns));
+        record.number(iteration.duration_ns);
+        for value in [iteration.cpu_ns, iteration.tokens].into_iter().flatten() {
+            record.number(value);
+        }
+        let length = record.length;
+        let end_ns = end(iteration.begin_ns, iteration.duration_ns);
+        *state = LaneState { end_ns, iteration: iteration.number, ..*state };
+        self.seen(iteration.begin_ns, iteration.duration_ns);
+        self.took(length);
+    }
+
+    pub(crate) fn flow(&mut self, flow: &Flow, lane: LaneId) {
+        let tag = if flow.end == FlowEnd::Put { tag::FLOW_PUT } else { tag::FLOW_TAKE };
+        let mut record = Record::new(room(&mut self.bytes, self.used), tag);
+        record.signed(flow.id.wrapping_sub(self.flow.0).cast_signed());
+        record.small(lane.0);
+        record.signed(flow.time_ns.wrapping_sub(self.flow.1));
+        let length = record.length;
         self.flow = (flow.id, flow.time_ns);
         self.seen(flow.time_ns, 0);
+        self.took(length);
     }
 
-    pub(crate) fn anchor(&mut self, anchor: &Anchor) {
-        self.tag(tag::ANCHOR);
-        put_signed(&mut self.bytes, anchor.monotonic_ns);
-        put_signed(&mut self.bytes, anchor.realtime_ns);
-        self.seen(anchor.monotonic_ns, 0);
+    /// Bytes so far.
+    #[inline]
+    pub(crate) fn length(&self) -> usize {
+        self.used + self.texts.len()
     }
 
-    pub(crate) fn mark(&mut self, mark: &Mark) {
-        self.tag(if mark.severity == Severity::Info { tag::MARK_INFO } else { tag::MARK_WARNING });
-        put_signed(&mut self.bytes, mark.time_ns);
-        put_text(&mut self.bytes, &mark.text);
-        self.seen(mark.time_ns, 0);
+    /// The payload in its two parts, records, first and last time.
+    pub(crate) fn payload(&self) -> Payload<'_> {
+        let (first_ns, last_ns) = if self.extent.0 > self.extent.1 { (0, 0) } else { self.extent };
+        let (texts, rest) = (self.texts.as_slice(), self.bytes.get(..self.used).unwrap_or_default());
+        Payload { texts, rest, records: self.records, first_ns, last_ns }
     }
 
-    pub(crate) fn open(&mut self, open: &[OpenSpan]) {
-        self.tag(tag::OPEN);
-        put(&mut self.bytes, open.len() as u64);
-        for span in open {
-            let since = self.state(span.lane).end_ns;
-            put(&mut self.bytes, u64::from(span.name.0));
-            put(&mut self.bytes, u64::from(span.lane.0));
-            put_signed(&mut self.bytes, span.begin_ns.wrapping_sub(since));
-        }
+    /// Begins the next block, which knows nothing of this one.
+    pub(crate) fn clear(&mut self) {
+        self.texts.clear();
+        self.lanes.clear();
+        (self.used, self.records, self.extent) = (0, 0, NO_TIMES);
+        (self.last_lane, self.sample_ns, self.flow, self.stack_ns) = (NO_LANE, 0, (0, 0), 0);
     }
 
-    pub(crate) fn totals(&mut self, totals: &Totals) {
-        let Totals { emitted, written, dropped, open, negative, unresolved, misplaced } = *totals;
-        self.tag(tag::TOTALS);
-        for number in [emitted, written, dropped, open, negative, unresolved, misplaced] {
-            put(&mut self.bytes, number);
-        }
-    }
-
-    pub(crate) fn device_anchor(&mut self, anchor: &DeviceAnchor) {
-        self.tag(tag::DEVICE_ANCHOR);
-        put(&mut self.bytes, u64::from(anchor.device.0));
-        put_signed(&mut self.bytes, anchor.device_ns);
-        put_signed(&mut self.bytes, anchor.host_ns);
-        put(&mut self.bytes, anchor.uncertainty_ns);
-        self.seen(anchor.host_ns, 0);
-    }
-
-    pub(crate) fn stack(&mut self, stack: &StackSample) {
-        self.tag(tag::STACK);
-        let bytes = &mut self.bytes;
-        put_signed(bytes, stack.time_ns.wrapping_sub(self.stack_ns));
-        put(bytes, u64::from(stack.tid));
-        put(bytes, u64::from(stack.thread.0));
-        put(bytes, stack.lane.map_or(0, |lane| u64::from(lane.0) + 1));
-        put(bytes, stack.iteration.map_or(0, |n| n.wrapping_add(1)));
-        for names in [&stack.spans, &stack.frames] {
-            put(bytes, names.len() as u64);
-            names.iter().for_each(|NameId(id)| put(bytes, u64::from(*id)));
-        }
-        self.stack_ns = stack.time_ns;
-        self.seen(stack.time_ns, 0);
-    }
-
-    pub(crate) fn lane_totals(&mut self, totals: &LaneTotals) {
-        let LaneTotals { lane, emitted, written, dropped } = *totals;
-        self.tag(tag::LANE_TOTALS);
-        for number in [u64::from(lane.0), emitted, written, dropped] {
-            put(&mut self.bytes, number);
-        }
-    }
-
-    fn tag(&mut self, tag: u8) {
-        self.bytes.push(tag);
-        self.records += 1;
-    }
-
-    fn state(&mut self, lane: LaneId) -> &mut LaneState {
-        let place = lane.0 as usize;
-        if place >= self.lanes.len() {
-            self.lanes.resize(place + 1, LaneState::default());
-        }
-        &mut self.lanes[place]
-    }
-
-    /// Notes a record's time in the block's extent, and returns its end.
-    fn seen(&mut self, begin_ns: i64, duration_ns: u64) -> i64 {
+    /// Notes a record's time in the block's extent.
+    #[inline]
+    fn seen(&mut self, begin_ns: i64, duration_ns: u64) {
         let last = begin_ns.saturating_add_unsigned(duration_ns);
-        let (first_ns, last_ns) = self.extent.unwrap_or((begin_ns, last));
-        self.extent = Some((first_ns.min(begin_ns), last_ns.max(last)));
-        begin_ns.wrapping_add(duration_ns.cast_signed())
+        self.extent = (self.extent.0.min(begin_ns), self.extent.1.max(last));
+    }
+
+    /// A record lies in the room; makes room for the next.
+    #[inline]
+    fn took(&mut self, length: usize) {
+        self.used += length;
+        self.records += 1;
+        if self.bytes.len() - self.used < ROOM {
+            self.grow(ROOM);
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, least: usize) {
+        self.bytes.resize(2 * self.bytes.len() + least, 0);
     }
 }
 
+/// A block's payload and what its header says of it.
+#[derive(Debug)]
+pub(crate) struct Payload<'a> {
+    pub texts: &'a [u8],
+    pub rest: &'a [u8],
+    pub records: u32,
+    pub first_ns: i64,
+    pub last_ns: i64,
+}
+
+/// Room for a record at the end of those before it, which `took` and `append` always leave.
+#[inline]
+fn room(bytes: &mut [u8], used: usize) -> &mut [u8; ROOM] {
+    bytes[used..].first_chunk_mut().expect("room is kept for a record")
+}
+
+#[inline]
+fn end(begin_ns: i64, duration_ns: u64) -> i64 {
+    begin_ns.wrapping_add(duration_ns.cast_signed())
+}
+
+#[inline]
 fn span_tag(span: &Span, same_lane: bool, same_iteration: bool) -> u8 {
     let flag = |set: bool, flag: u8| if set { flag } else { 0 };
     tag::SPAN
@@ -278,6 +273,7 @@ fn span_tag(span: &Span, same_lane: bool, same_iteration: bool) -> u8 {
 }
 
 /// The value as a whole number, if it is exactly one that a varint holds well (so not -0.0, NaN or beyond 2^53).
+#[inline]
 fn whole(value: f64) -> Option<i64> {
     let number = value as i64;
     let exact = (number as f64).to_bits() == value.to_bits();

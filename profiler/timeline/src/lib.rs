@@ -4,30 +4,45 @@
 //! bytes are described at the top of `format.rs` (blocks) and `encode.rs` (records).
 
 mod assemble;
+mod attach;
 mod decode;
+mod dictionary;
 mod encode;
 mod error;
+mod files;
 mod format;
 mod intern;
 pub mod iterations;
+mod listing;
 mod manifest;
 pub mod metrics;
+mod order;
+mod part;
 mod process;
+mod rank;
+mod read;
 pub mod record;
 mod run_dir;
 mod scan;
 mod segment;
+mod sync;
 mod table;
 mod tail;
+mod tee;
 mod timeline;
 mod utc;
 mod varint;
+mod visit;
 
 pub use error::{Error, Result};
 pub use iterations::{IterationRow, IterationsWriter, read_iterations};
 pub use manifest::{MANIFEST_SCHEMA, Manifest, State};
 pub use metrics::{MetricsRow, MetricsWriter, read_metrics};
 pub use run_dir::RunDir;
+pub use files::StreamOptions;
+pub use read::{ReadOptions, read, read_with, visit};
 pub use segment::SegmentWriter;
-pub use tail::{Tail, read};
+pub use sync::SyncStats;
+pub use tail::Tail;
 pub use timeline::{Health, Timeline};
+pub use visit::{Account, Visit};

@@ -95,7 +95,8 @@ fn a_segment_that_vanished() {
     let timeline = read(&run.dir).unwrap();
     assert_eq!((timeline.spans.len(), timeline.health.bad_blocks), (3, 1));
     fs::remove_file(run.segment(1)).unwrap();
-    assert!(read(&run.dir).unwrap().health.problems.is_empty(), "old segments are deleted on purpose");
+    let problems = read(&run.dir).unwrap().health.problems;
+    assert!(problems[0].contains("blocks 0 to 1 are not all there"), "no `keep` has deleted it: {problems:?}");
 }
 
 #[test]
