@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::decode::decode;
+use crate::decode::{States, decode};
 use crate::dictionary::Known;
 use crate::format::{HEADER, Header};
 use crate::order;
@@ -63,10 +63,10 @@ impl Assembler {
         if count(&self.timeline) > before {
             visit.texts(&self.timeline);
         }
-        let (mut states, mut accounts) = (Vec::new(), Vec::new());
+        let (mut states, mut accounts) = (States::default(), Vec::new());
         for task in &tasks {
             let mut tee = Tee { visit, place: task.place, cut: task.cut, accounts: &mut accounts };
-            if decode(task.bytes, task.records, &task.ids, &mut states, &mut tee).is_none() {
+            if decode(task.bytes, (task.version, task.records), &task.ids, &mut states, &mut tee).is_none() {
                 bad.push(task.place);
             }
         }
@@ -137,7 +137,7 @@ impl Assembler {
                 Some((ids, bytes, records)) => {
                     let inside = |w: &Window| header.first_ns >= w.from_ns && header.last_ns <= w.to_ns;
                     let cut = window.filter(|window| !inside(window));
-                    tasks.push(Task { place, ids, bytes, records, cut });
+                    tasks.push(Task { place, ids, bytes, version: header.version, records, cut });
                 }
                 None => bad.push(place),
             }

@@ -2,19 +2,23 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
 
 use crate::decode::texts;
 use crate::record::{Counter, Lane};
+use crate::texts::Texts;
 use crate::timeline::Timeline;
 
 /// The texts of one block, as they stand in it.
 #[derive(Debug, Default)]
-pub(crate) struct Dictionary<'a> {
-    pub names: Vec<&'a str>,
+pub(crate) struct Dictionary {
+    pub texts: Texts,
+    /// Places in `texts`.
+    pub names: Vec<Range<usize>>,
     /// Name, device, rank.
-    pub lanes: Vec<(&'a str, &'a str, u32)>,
+    pub lanes: Vec<(Range<usize>, Range<usize>, u32)>,
     /// Name, unit, rank.
-    pub counters: Vec<(&'a str, &'a str, u32)>,
+    pub counters: Vec<(Range<usize>, Range<usize>, u32)>,
 }
 
 /// The timeline's ids of a block's texts, by the block's ids.
@@ -48,21 +52,22 @@ impl Known {
         timeline: &mut Timeline,
     ) -> Option<(Ids, &'a [u8], u32)> {
         let (found, rest, left) = texts(payload, version, records)?;
-        let mut ids = Ids::default();
+        let (mut ids, text) = (Ids::default(), |place| found.texts.text(place));
         ids.names.extend(found.names.iter().map(|name| {
-            self.names.get(*name).copied().unwrap_or_else(|| {
-                let id = add(&mut timeline.names, (*name).to_owned());
-                self.names.insert((*name).to_owned(), id);
+            let name = found.texts.text(name);
+            self.names.get(name).copied().unwrap_or_else(|| {
+                let id = add(&mut timeline.names, name.to_owned());
+                self.names.insert(name.to_owned(), id);
                 id
             })
         }));
         ids.lanes.extend(found.lanes.iter().map(|(name, device, rank)| {
-            keyed(&mut self.lanes, &mut self.key, (name, device, *rank), |name, device, rank| {
+            keyed(&mut self.lanes, &mut self.key, (text(name), text(device), *rank), |name, device, rank| {
                 add(&mut timeline.lanes, Lane { name, device, rank })
             })
         }));
         ids.counters.extend(found.counters.iter().map(|(name, unit, rank)| {
-            keyed(&mut self.counters, &mut self.key, (name, unit, *rank), |name, unit, rank| {
+            keyed(&mut self.counters, &mut self.key, (text(name), text(unit), *rank), |name, unit, rank| {
                 add(&mut timeline.counters, Counter { name, unit, rank })
             })
         }));

@@ -9,25 +9,34 @@
 //! | 01 | name | text |
 //! | 02 | lane | name, device, rank |
 //! | 03 | counter | name, unit, rank |
-//! | 04-07 | iteration | lane, kind byte, ±number since the lane's, ±begin since the lane, duration; tag bit 0: CPU time; bit 1: tokens |
+//! | 04-07 | iteration | lane · 8 + kind, ±number since that of the lane's last span, ±begin since the end of the lane's last iteration (if the block has none: since the lane), ±end since the lane; tag bit 0: CPU time; bit 1: tokens |
 //! | 08 | sample, float | counter, ±time since the last sample, 8 bytes IEEE 754 |
-//! | 09 | sample, whole | counter, ±time, ±value |
-//! | 0a, 0b | flow put, take | ±id since the last flow, lane, ±time since the last flow |
+//! | 09, 15 | sample, whole or in thousandths | counter, ±time, ±value since the counter's last one of these |
+//! | 0a, 0b | flow put, take | ±id since the last flow of this tag, lane, ±time since the lane |
 //! | 0c | anchor | ±monotonic, ±realtime |
 //! | 0d, 0e | mark info, warning | ±time, text |
 //! | 0f | open spans | count, then of each: name, lane, ±begin since the lane. Replaces what the last block said |
 //! | 10 | totals | emitted, written, dropped, open, negative, unresolved, misplaced, up to and with this block |
 //! | 11 | device anchor (version 2) | device (a name), ±device time, ±host time, uncertainty |
 //! | 12 | stack (version 2) | ±time since the last stack, thread id, thread (a name), lane+1 or 0, iteration+1 or 0; count of spans, their names; count of frames, their names |
-//! | 13 | lane totals (version 2) | lane, emitted, written, dropped. Replaces what was said of that lane before |
+//! | 13 | lane totals (version 2) | lane, emitted, dropped, ±what is missing: emitted less dropped less written. Replaces what was said of that lane before |
 //! | 14 | expired (version 2) | sequence number of the first block that `keep` has left, records, segments and bytes before it. Replaces what was said before |
 //!
 //! A span's tag: bit 6 I, it has an index; bit 5 D, it has a device time; bit 4 L, same lane as the last span; bit 3 N, same
 //! iteration as the last span of its lane; bits 2-0 depth, where 7 means that it follows the tag as a varint.
+//!
+//! Texts are packed as the table in `texts.rs` says. Version 1 had them plain: length, bytes; and other fields in these:
+//!
+//! | tag | record | fields in version 1 |
+//! |---|---|---|
+//! | 04-07 | iteration | lane, kind byte, ±number since the lane's, ±begin since the lane, duration; then as above |
+//! | 09 | sample, whole | counter, ±time, ±value |
+//! | 0a, 0b | flow put, take | ±id since the last flow, lane, ±time since the last flow |
 
 mod rare;
 
 use crate::record::{CounterId, Flow, FlowEnd, Iteration, Kind, LaneId, NameId, Sample, Span};
+use crate::texts::Packer;
 use crate::varint::{ROOM, Record};
 
 pub(crate) mod tag {
@@ -57,6 +66,7 @@ pub(crate) mod tag {
     pub const STACK: u8 = 0x12;
     pub const LANE_TOTALS: u8 = 0x13;
     pub const EXPIRED: u8 = 0x14;
+    pub const SAMPLE_THOUSANDTHS: u8 = 0x15;
 }
 
 /// Kinds by the byte that stands for them.
@@ -71,6 +81,17 @@ pub(crate) struct LaneState {
     pub span_iteration: u64,
     /// Number of the last iteration.
     pub iteration: u64,
+    /// End of the last iteration, if there was one.
+    pub iteration_end_ns: Option<i64>,
+}
+
+impl LaneState {
+    /// What the next iteration is a difference to: its number, its begin.
+    pub(crate) fn next_iteration(&self) -> (u64, i64) {
+        let after = self.iteration.wrapping_add(1);
+        let number = self.span_iteration.checked_sub(1).unwrap_or(after);
+        (number, self.iteration_end_ns.unwrap_or(self.end_ns))
+    }
 }
 
 /// A payload in the making. Ids are those of the block: give its texts with `name`, `lane`, `counter` first.
@@ -78,6 +99,7 @@ pub(crate) struct LaneState {
 pub(crate) struct Encoder {
     /// The block's texts, which stand before its other records.
     texts: Vec<u8>,
+    packer: Packer,
     /// The other records, and room for one more.
     bytes: Vec<u8>,
     used: usize,
@@ -86,8 +108,11 @@ pub(crate) struct Encoder {
     extent: (i64, i64),
     lanes: Vec<LaneState>,
     last_lane: u32,
+    /// Last value of each counter.
+    counters: Vec<i64>,
     sample_ns: i64,
-    flow: (u64, i64),
+    /// Last id put and taken.
+    flows: [u64; 2],
     stack_ns: i64,
     /// Rare records are built here.
     scratch: Vec<u8>,
@@ -97,14 +122,16 @@ impl Default for Encoder {
     fn default() -> Self {
         Self {
             texts: Vec::new(),
+            packer: Packer::default(),
             bytes: vec![0; 4 * ROOM],
             used: 0,
             records: 0,
             extent: NO_TIMES,
             lanes: Vec::new(),
             last_lane: NO_LANE,
+            counters: Vec::new(),
             sample_ns: 0,
-            flow: (0, 0),
+            flows: [0; 2],
             stack_ns: 0,
             scratch: Vec::new(),
         }
@@ -149,14 +176,16 @@ impl Encoder {
 
     #[inline]
     pub(crate) fn sample(&mut self, sample: &Sample, counter: CounterId) {
-        let whole = whole(sample.value);
-        let tag = if whole.is_some() { tag::SAMPLE_WHOLE } else { tag::SAMPLE_FLOAT };
+        let Some(last) = self.counters.get_mut(counter.0 as usize) else { return };
+        let (tag, number) = as_number(sample.value);
         let mut record = Record::new(room(&mut self.bytes, self.used), tag);
         record.small(counter.0);
         record.signed(sample.time_ns.wrapping_sub(self.sample_ns));
-        match whole {
-            Some(value) => record.signed(value),
-            None => record.eight(sample.value.to_le_bytes()),
+        if tag == tag::SAMPLE_FLOAT {
+            record.eight(sample.value.to_le_bytes());
+        } else {
+            record.signed(number - *last);
+            *last = number;
         }
         let length = record.length;
         self.sample_ns = sample.time_ns;
@@ -169,29 +198,34 @@ impl Encoder {
         let cpu = if iteration.cpu_ns.is_some() { tag::ITERATION_CPU } else { 0 };
         let tokens = if iteration.tokens.is_some() { tag::ITERATION_TOKENS } else { 0 };
         let mut record = Record::new(room(&mut self.bytes, self.used), tag::ITERATION | cpu | tokens);
-        record.small(lane.0);
-        record.byte(KINDS.iter().position(|kind| *kind == iteration.kind).unwrap_or(0) as u8);
-        record.signed(iteration.number.wrapping_sub(state.iteration).cast_signed());
-        record.signed(iteration.begin_ns.wrapping_sub(state.end_ns));
-        record.number(iteration.duration_ns);
+        let kind = KINDS.iter().position(|kind| *kind == iteration.kind).unwrap_or(0) as u64;
+        let (number, begin_ns) = state.next_iteration();
+        let end_ns = end(iteration.begin_ns, iteration.duration_ns);
+        record.number(u64::from(lane.0) << 3 | kind);
+        record.signed(iteration.number.wrapping_sub(number).cast_signed());
+        record.signed(iteration.begin_ns.wrapping_sub(begin_ns));
+        record.signed(end_ns.wrapping_sub(state.end_ns));
         for value in [iteration.cpu_ns, iteration.tokens].into_iter().flatten() {
             record.number(value);
         }
         let length = record.length;
-        let end_ns = end(iteration.begin_ns, iteration.duration_ns);
-        *state = LaneState { end_ns, iteration: iteration.number, ..*state };
+        *state = LaneState { end_ns, iteration: iteration.number, iteration_end_ns: Some(end_ns), ..*state };
         self.seen(iteration.begin_ns, iteration.duration_ns);
         self.took(length);
     }
 
     pub(crate) fn flow(&mut self, flow: &Flow, lane: LaneId) {
-        let tag = if flow.end == FlowEnd::Put { tag::FLOW_PUT } else { tag::FLOW_TAKE };
+        let Some(state) = self.lanes.get(lane.0 as usize) else { return };
+        let (tag, last) = match flow.end {
+            FlowEnd::Put => (tag::FLOW_PUT, &mut self.flows[0]),
+            FlowEnd::Take => (tag::FLOW_TAKE, &mut self.flows[1]),
+        };
         let mut record = Record::new(room(&mut self.bytes, self.used), tag);
-        record.signed(flow.id.wrapping_sub(self.flow.0).cast_signed());
+        record.signed(flow.id.wrapping_sub(*last).cast_signed());
         record.small(lane.0);
-        record.signed(flow.time_ns.wrapping_sub(self.flow.1));
+        record.signed(flow.time_ns.wrapping_sub(state.end_ns));
         let length = record.length;
-        self.flow = (flow.id, flow.time_ns);
+        *last = flow.id;
         self.seen(flow.time_ns, 0);
         self.took(length);
     }
@@ -212,9 +246,11 @@ impl Encoder {
     /// Begins the next block, which knows nothing of this one.
     pub(crate) fn clear(&mut self) {
         self.texts.clear();
+        self.packer.clear();
         self.lanes.clear();
+        self.counters.clear();
         (self.used, self.records, self.extent) = (0, 0, NO_TIMES);
-        (self.last_lane, self.sample_ns, self.flow, self.stack_ns) = (NO_LANE, 0, (0, 0), 0);
+        (self.last_lane, self.sample_ns, self.flows, self.stack_ns) = (NO_LANE, 0, [0; 2], 0);
     }
 
     /// Notes a record's time in the block's extent.
@@ -272,10 +308,17 @@ fn span_tag(span: &Span, same_lane: bool, same_iteration: bool) -> u8 {
         | span.depth.min(tag::SPAN_DEPTH)
 }
 
-/// The value as a whole number, if it is exactly one that a varint holds well (so not -0.0, NaN or beyond 2^53).
+/// The value as a whole number, of ones or of thousandths, if it is exactly one that a varint holds well (so not -0.0, NaN
+/// or beyond 2^53); and the tag that says so.
 #[inline]
-fn whole(value: f64) -> Option<i64> {
-    let number = value as i64;
-    let exact = (number as f64).to_bits() == value.to_bits();
-    (exact && number.unsigned_abs() < 1 << 53).then_some(number)
+fn as_number(value: f64) -> (u8, i64) {
+    let ones = value as i64;
+    if (ones as f64).to_bits() == value.to_bits() && ones.unsigned_abs() < 1 << 53 {
+        return (tag::SAMPLE_WHOLE, ones);
+    }
+    let thousandths = (value * 1e3).round() as i64;
+    if (thousandths as f64 / 1e3).to_bits() == value.to_bits() && thousandths.unsigned_abs() < 1 << 50 {
+        return (tag::SAMPLE_THOUSANDTHS, thousandths);
+    }
+    (tag::SAMPLE_FLOAT, 0)
 }

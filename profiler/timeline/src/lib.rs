@@ -29,6 +29,7 @@ mod sync;
 mod table;
 mod tail;
 mod tee;
+mod texts;
 mod timeline;
 mod utc;
 mod varint;

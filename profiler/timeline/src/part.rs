@@ -2,9 +2,8 @@
 
 use std::thread;
 
-use crate::decode::decode;
+use crate::decode::{States, decode};
 use crate::dictionary::Ids;
-use crate::encode::LaneState;
 use crate::record::{Anchor, DeviceAnchor, Flow, Iteration, Mark, Sample, Span, StackSample};
 use crate::visit::{Account, Visit};
 
@@ -18,6 +17,7 @@ pub(crate) struct Task<'a> {
     pub place: usize,
     pub ids: Ids,
     pub bytes: &'a [u8],
+    pub version: u8,
     pub records: u32,
     /// Leave out what lies outside of these times.
     pub cut: Option<Window>,
@@ -77,17 +77,17 @@ pub(crate) fn decode_all(tasks: &[Task<'_>], lanes: usize) -> Vec<Part> {
 impl Part {
     fn of(tasks: &[Task<'_>], lanes: usize) -> Self {
         let mut part = Self { spans: vec![Vec::new(); lanes], ..Self::default() };
-        let (mut states, mut before) = (Vec::new(), Lengths::default());
+        let (mut states, mut before) = (States::default(), Lengths::default());
         for task in tasks {
             part.decode(task, &mut states, &mut before);
         }
         part
     }
 
-    fn decode(&mut self, task: &Task<'_>, states: &mut Vec<LaneState>, before: &mut Lengths) {
+    fn decode(&mut self, task: &Task<'_>, states: &mut States, before: &mut Lengths) {
         (self.place, self.cut) = (task.place, task.cut);
         before.note(self);
-        if decode(task.bytes, task.records, &task.ids, states, self).is_none() {
+        if decode(task.bytes, (task.version, task.records), &task.ids, states, self).is_none() {
             before.restore(self);
             self.bad.push(task.place);
         }

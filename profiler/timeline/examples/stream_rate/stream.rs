@@ -80,7 +80,8 @@ pub fn events(device: bool) -> Vec<Event> {
         spans(lane, device, &mut dice, &mut timed);
     }
     samples(&mut dice, &mut timed);
-    timed.sort_by_key(|(ns, _)| *ns);
+    // Ring after ring is emptied, four times a second: within a block each lane's records stand together.
+    timed.sort_by_key(|(ns, event)| ((ns - START_NS) / BLOCK_NS, source(event), *ns));
     let mut events = Vec::with_capacity(timed.len() + 2000);
     let mut next = START_NS + BLOCK_NS;
     for (ns, event) in timed {
@@ -94,6 +95,14 @@ pub fn events(device: bool) -> Vec<Event> {
         events.push(event);
     }
     events
+}
+
+fn source(event: &Event) -> u32 {
+    match event {
+        Event::Span(span) => span.lane.0,
+        Event::Iteration(iteration) => iteration.lane.0,
+        Event::Sample(_) | Event::Flush(_) => u32::MAX,
+    }
 }
 
 const START_NS: i64 = 86_400_000_000_000;
@@ -156,9 +165,9 @@ fn samples(dice: &mut Dice, timed: &mut Vec<(i64, Event)>) {
                 START_NS + n * every + dice.below(every as u64) as i64
             };
             let value = match *unit {
-                "%" if counter > 60 || all[counter].0.ends_with("cpu") => dice.below(10_000) as f64 / 97.0,
+                "%" if counter > 60 || all[counter].0.ends_with("cpu") => dice.below(10_000) as f64 / 100.0,
                 "%" => dice.below(101) as f64,
-                "bytes" => (40_000_000_000 + 512 * dice.below(60_000_000)) as f64,
+                "bytes" => (40_000_000_000 + 512 * dice.below(2_000_000)) as f64,
                 "W" => (300_000 + dice.below(400_000)) as f64 / 1000.0,
                 "MHz" => (1_200 + 15 * dice.below(50)) as f64,
                 "items" => dice.below(9) as f64,

@@ -42,7 +42,7 @@ impl<V: Visit> Decoder<'_, '_, V> {
             let name = self.name()?;
             let local = self.input.number()?;
             let lane = id(&self.ids.lanes, local).map(LaneId)?;
-            let since = self.states.get(usize::try_from(local).ok()?)?.end_ns;
+            let since = self.states.lanes.get(usize::try_from(local).ok()?)?.end_ns;
             open.push(OpenSpan { name, lane, begin_ns: since.wrapping_add(self.input.signed()?) });
         }
         self.visit.account(Account::Open(open));
@@ -57,7 +57,9 @@ impl<V: Visit> Decoder<'_, '_, V> {
     }
 
     fn lane_totals(&mut self) -> Option<()> {
-        let [local, emitted, written, dropped] = self.numbers()?;
+        let [local, emitted, dropped] = self.numbers()?;
+        let missing = self.input.signed()?.cast_unsigned();
+        let written = emitted.wrapping_sub(dropped).wrapping_sub(missing);
         let lane = id(&self.ids.lanes, local).map(LaneId)?;
         self.visit.account(Account::Lane(LaneTotals { lane, emitted, written, dropped }));
         Some(())
@@ -112,13 +114,21 @@ impl<V: Visit> Decoder<'_, '_, V> {
     }
 }
 
-impl<'a> Dictionary<'a> {
+impl Dictionary {
     /// Takes the text that `input` stands before.
-    pub(super) fn take(&mut self, input: &mut Input<'a>) -> Option<()> {
-        match input.byte()? {
-            tag::NAME => self.names.push(input.text()?),
-            tag::LANE => self.lanes.push((input.text()?, input.text()?, u32::try_from(input.number()?).ok()?)),
-            tag::COUNTER => self.counters.push((input.text()?, input.text()?, u32::try_from(input.number()?).ok()?)),
+    pub(super) fn take(&mut self, input: &mut Input<'_>, version: u8) -> Option<()> {
+        let tag = input.byte()?;
+        let texts = &mut self.texts;
+        let mut text = |input: &mut Input<'_>| if version == 1 { texts.plain(input) } else { texts.unpack(input) };
+        let first = text(input)?;
+        if tag == tag::NAME {
+            self.names.push(first);
+            return Some(());
+        }
+        let both = (first, text(input)?, u32::try_from(input.number()?).ok()?);
+        match tag {
+            tag::LANE => self.lanes.push(both),
+            tag::COUNTER => self.counters.push(both),
             _ => return None,
         }
         Some(())

@@ -18,6 +18,7 @@ impl Encoder {
 
     pub(crate) fn counter(&mut self, counter: &Counter) {
         self.text(tag::COUNTER, &[&counter.name, &counter.unit], Some(counter.rank));
+        self.counters.push(0);
     }
 
     pub(crate) fn anchor(&mut self, anchor: &Anchor) {
@@ -90,7 +91,11 @@ impl Encoder {
 
     pub(crate) fn lane_totals(&mut self, totals: &LaneTotals) {
         let LaneTotals { lane, emitted, written, dropped } = *totals;
-        self.numbers(tag::LANE_TOTALS, &[u64::from(lane.0), emitted, written, dropped]);
+        let missing = emitted.wrapping_sub(dropped).wrapping_sub(written).cast_signed();
+        self.append(tag::LANE_TOTALS, |bytes| {
+            [u64::from(lane.0), emitted, dropped].into_iter().for_each(|number| put(bytes, number));
+            put_signed(bytes, missing);
+        });
     }
 
     pub(crate) fn expired(&mut self, first_sequence: u32, expired: &Expired) {
@@ -104,7 +109,7 @@ impl Encoder {
 
     fn text(&mut self, tag: u8, texts: &[&str], rank: Option<u32>) {
         self.texts.push(tag);
-        texts.iter().for_each(|text| put_text(&mut self.texts, text));
+        texts.iter().for_each(|text| self.packer.pack(&mut self.texts, text));
         if let Some(rank) = rank {
             put(&mut self.texts, u64::from(rank));
         }
