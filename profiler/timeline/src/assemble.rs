@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::decode::{States, decode};
+use crate::decode::{PADDING, States, decode};
 use crate::dictionary::Known;
 use crate::format::{HEADER, Header};
 use crate::order;
@@ -66,7 +66,7 @@ impl Assembler {
         let (mut states, mut accounts) = (States::default(), Vec::new());
         for task in &tasks {
             let mut tee = Tee { visit, place: task.place, cut: task.cut, accounts: &mut accounts };
-            if decode(task.bytes, (task.version, task.records), &task.ids, &mut states, &mut tee).is_none() {
+            if decode(task.records, &task.ids, &mut states, &mut tee).is_none() {
                 bad.push(task.place);
             }
         }
@@ -130,14 +130,15 @@ impl Assembler {
         let (mut tasks, mut bad) = (Vec::new(), Vec::new());
         for (place, found) in batch.found.iter().enumerate() {
             let Found::Block { header, at } = found else { continue };
-            let payload = batch.bytes.get(at + HEADER..at + HEADER + header.length as usize).unwrap_or_default();
+            let begin = at + HEADER;
+            let padded = batch.bytes.get(begin..begin + header.length as usize + PADDING).unwrap_or_default();
             let plain = header.codec == 0 && header.raw_length == header.length;
-            let ids = self.known.ids(payload, header.version, header.records, &mut self.timeline);
+            let ids = self.known.ids(header, padded, &mut self.timeline);
             match ids.filter(|_| plain) {
-                Some((ids, bytes, records)) => {
+                Some((ids, records)) => {
                     let inside = |w: &Window| header.first_ns >= w.from_ns && header.last_ns <= w.to_ns;
                     let cut = window.filter(|window| !inside(window));
-                    tasks.push(Task { place, ids, bytes, version: header.version, records, cut });
+                    tasks.push(Task { place, ids, records, cut });
                 }
                 None => bad.push(place),
             }

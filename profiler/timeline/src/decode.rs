@@ -1,62 +1,85 @@
-//! A block's payload back into records. The table of what lies in it stands in `encode.rs`.
+//! A block's payload back into records. The tables of what lies in it stand in `encode.rs` and `encode/span.rs`.
 
+mod old;
 mod rare;
+mod span;
 
+use self::span::Shape;
 use crate::dictionary::{Dictionary, Ids};
 use crate::encode::{KINDS, LaneState, tag};
-use crate::record::{CounterId, DeviceTime, Flow, FlowEnd, Iteration, LaneId, NameId, Sample, Span};
-use crate::varint::Input;
+use crate::format::Header;
+use crate::record::{CounterId, Flow, FlowEnd, Iteration, LaneId, Sample};
+use crate::varint::{Input, unzigzag};
 use crate::visit::Visit;
 
-/// The texts of a payload, the bytes of the records behind them, and how many those are. `None` if this is no payload.
-pub(crate) fn texts(payload: &[u8], version: u8, records: u32) -> Option<(Dictionary, &[u8], u32)> {
+/// Bytes that must follow a payload, whatever they are: so a record can be read without looking where the payload ends.
+pub(crate) const PADDING: usize = crate::varint::ROOM;
+
+/// The records of a payload, behind its texts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Records<'a> {
+    version: u8,
+    count: u32,
+    /// The records, and the padding.
+    bytes: &'a [u8],
+}
+
+impl Records<'_> {
+    pub(crate) fn length(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// Takes a block's payload, and the padding behind it, apart: texts, records. `None` if this is no payload.
+pub(crate) fn open<'a>(header: &Header, bytes: &'a [u8]) -> Option<(Dictionary, Records<'a>)> {
+    let (version, mut count) = (header.version, header.records);
+    let payload = bytes.get(..bytes.len().checked_sub(PADDING)?)?;
     if version == 1 {
-        return Some((scattered_texts(payload, records)?, payload, records));
+        return Some((scattered_texts(bytes, count)?, Records { version, count, bytes }));
     }
-    let (mut found, mut input, mut left) = (Dictionary::default(), Input(payload), records);
-    while left > 0 && matches!(input.0.first(), Some(&(tag::NAME | tag::LANE | tag::COUNTER))) {
-        found.take(&mut input, version)?;
-        left -= 1;
+    let (mut found, mut input) = (Dictionary::default(), Input(payload));
+    while count > 0 && input.0.first().is_some_and(|tag| Dictionary::holds(*tag)) {
+        found.take(&mut input, header.rank)?;
+        count -= 1;
     }
-    Some((found, input.0, left))
+    let bytes = bytes.get(payload.len() - input.0.len()..)?;
+    Some((found, Records { version, count, bytes }))
 }
 
 /// In version 1 texts stand anywhere, so all records are looked at, with ids as they are.
-fn scattered_texts(payload: &[u8], records: u32) -> Option<Dictionary> {
+fn scattered_texts(bytes: &[u8], count: u32) -> Option<Dictionary> {
     /// Takes nothing.
     struct Nothing;
     impl Visit for Nothing {}
 
     // A record is a byte at least.
-    let all: Vec<u32> = (0..records.min(u32::try_from(payload.len()).ok()?)).collect();
+    let all: Vec<u32> = (0..count.min(u32::try_from(bytes.len()).ok()?)).collect();
     let ids = Ids { names: all.clone(), lanes: all.clone(), counters: all };
     let (mut states, mut nothing) = (States::default(), Nothing);
-    let mut decoder = Decoder::new(payload, 1, &ids, &mut states, &mut nothing);
-    decoder.records(records)?;
+    let mut decoder = Decoder::new(Records { version: 1, count, bytes }, &ids, &mut states, &mut nothing);
+    decoder.all(count)?;
     Some(decoder.found)
 }
 
-/// Decodes `records` records, which must be all that is there; `None` if they are not. Ids become those in `ids`.
-pub(crate) fn decode<V: Visit>(
-    bytes: &[u8],
-    (version, records): (u8, u32),
-    ids: &Ids,
-    states: &mut States,
-    visit: &mut V,
-) -> Option<()> {
-    Decoder::new(bytes, version, ids, states, visit).records(records)
+/// Decodes the records, which must be all that is there; `None` if they are not. Ids become those in `ids`.
+pub(crate) fn decode<V: Visit>(records: Records<'_>, ids: &Ids, states: &mut States, visit: &mut V) -> Option<()> {
+    Decoder::new(records, ids, states, visit).all(records.count)
 }
 
-/// What the next record of a lane or counter is a difference to, by the block's ids.
+/// What the next record of a lane, counter or name is a difference to, by the block's ids.
 #[derive(Debug, Default)]
 pub(crate) struct States {
     lanes: Vec<LaneState>,
-    counters: Vec<i64>,
+    counters: Vec<[i64; 3]>,
+    /// The index of a name's next span, if it is the one after the last.
+    next_index: Vec<u64>,
+    shapes: Vec<Shape>,
 }
 
 struct Decoder<'a, 'v, V> {
-    input: Input<'a>,
     version: u8,
+    /// The rest of the payload, and the padding.
+    input: Input<'a>,
     ids: &'v Ids,
     states: &'v mut States,
     visit: &'v mut V,
@@ -64,22 +87,24 @@ struct Decoder<'a, 'v, V> {
     sample_ns: i64,
     /// Last id put and taken; in version 1 the first one alone.
     flows: [u64; 2],
-    /// Of version 1.
-    flow_ns: i64,
     stack_ns: i64,
-    /// Texts among the records, as in version 1.
+    /// Of version 1: time of the last flow, texts among the records.
+    old_flow_ns: i64,
     found: Dictionary,
 }
 
 impl<'a, 'v, V: Visit> Decoder<'a, 'v, V> {
-    fn new(bytes: &'a [u8], version: u8, ids: &'v Ids, states: &'v mut States, visit: &'v mut V) -> Self {
+    fn new(records: Records<'a>, ids: &'v Ids, states: &'v mut States, visit: &'v mut V) -> Self {
+        states.shapes.clear();
         states.lanes.clear();
         states.lanes.resize(ids.lanes.len(), LaneState::default());
         states.counters.clear();
-        states.counters.resize(ids.counters.len(), 0);
+        states.counters.resize(ids.counters.len(), [0; 3]);
+        states.next_index.clear();
+        states.next_index.resize(ids.names.len(), 0);
         Self {
-            input: Input(bytes),
-            version,
+            version: records.version,
+            input: Input(records.bytes),
             ids,
             states,
             visit,
@@ -87,123 +112,96 @@ impl<'a, 'v, V: Visit> Decoder<'a, 'v, V> {
             last_lane: u64::MAX,
             sample_ns: 0,
             flows: [0; 2],
-            flow_ns: 0,
             stack_ns: 0,
+            old_flow_ns: 0,
             found: Dictionary::default(),
         }
     }
 
-    fn records(&mut self, records: u32) -> Option<()> {
-        for _ in 0..records {
+    fn all(&mut self, count: u32) -> Option<()> {
+        for _ in 0..count {
             let tag = *self.input.0.first()?;
-            if tag & tag::SPAN != 0 {
+            if self.version == 1 {
+                self.old_record(tag)?;
+            } else if tag >= tag::SPAN {
                 self.span()?;
             } else {
                 self.other(tag)?;
             }
         }
-        self.input.0.is_empty().then_some(())
+        // All of the payload, and nothing of the padding.
+        (self.input.0.len() == PADDING).then_some(())
     }
 
     fn other(&mut self, tag: u8) -> Option<()> {
         match tag {
-            tag::SAMPLE_FLOAT | tag::SAMPLE_WHOLE | tag::SAMPLE_THOUSANDTHS => self.sample(),
-            tag::ITERATION..=tag::ITERATION_LAST => self.iteration(),
-            tag::FLOW_PUT | tag::FLOW_TAKE => self.flow(),
-            tag::NAME | tag::LANE | tag::COUNTER => self.found.take(&mut self.input, self.version),
+            tag::SAMPLE..=tag::SAMPLE_LAST => self.sample(tag),
+            tag::ITERATION..=tag::ITERATION_LAST => self.iteration(tag),
+            tag::FLOW_PUT => self.flow(FlowEnd::Put),
+            tag::FLOW_TAKE => self.flow(FlowEnd::Take),
             _ => self.rare(tag),
         }
     }
 
     #[inline]
-    fn span(&mut self) -> Option<()> {
+    fn sample(&mut self, tag: u8) -> Option<()> {
         let mut input = self.input;
-        let tag = input.byte()?;
-        let flag = |flag: u8| tag & flag != 0;
-        let depth = match tag & tag::SPAN_DEPTH {
-            tag::SPAN_DEPTH => u8::try_from(input.number()?).ok()?,
-            depth => depth,
+        input.byte()?;
+        let local = usize::try_from(input.small()?).ok()?;
+        let counter = self.ids.counters.get(local).copied().map(CounterId)?;
+        let since = input.fixed(if tag & tag::SAMPLE_LATE != 0 { 8 } else { 3 })?;
+        let number = match tag & 7 {
+            0 => 0,
+            7 => input.fixed(8)?,
+            bytes => input.fixed(usize::from(bytes))?,
         };
-        let name = id(&self.ids.names, input.small()?).map(NameId)?;
-        let local = if flag(tag::SPAN_SAME_LANE) { self.last_lane } else { input.small()? };
-        let state = self.states.lanes.get_mut(usize::try_from(local).ok()?)?;
-        let lane = id(&self.ids.lanes, local).map(LaneId)?;
-        if !flag(tag::SPAN_SAME_ITERATION) {
-            state.span_iteration = state.span_iteration.wrapping_add_signed(input.signed()?);
-        }
-        let index = if flag(tag::SPAN_INDEX) { Some(input.number()?) } else { None };
-        let begin_ns = state.end_ns.wrapping_add(input.signed()?);
-        let duration_ns = input.number()?;
-        let device = if flag(tag::SPAN_DEVICE) {
-            Some(DeviceTime { begin_ns: begin_ns.wrapping_add(input.signed()?), duration_ns: input.number()? })
-        } else {
-            None
+        let sort = usize::from(tag >> 4 & 3);
+        let value = match self.states.counters.get_mut(local)?.get_mut(sort) {
+            None => f64::from_bits(number),
+            Some(last) => {
+                *last = last.wrapping_add(unzigzag(number));
+                match sort {
+                    0 => *last as f64,
+                    1 => *last as f64 / 1e3,
+                    _ => *last as f64 * 512.0,
+                }
+            }
         };
-        state.end_ns = begin_ns.wrapping_add(duration_ns.cast_signed());
-        let iteration = state.span_iteration.checked_sub(1);
-        (self.last_lane, self.input) = (local, input);
-        self.visit.span(Span { name, lane, iteration, index, depth, begin_ns, duration_ns, device });
+        self.sample_ns = self.sample_ns.wrapping_add(since.cast_signed());
+        self.input = input;
+        self.visit.sample(Sample { counter, time_ns: self.sample_ns, value });
         Some(())
     }
 
-    #[inline]
-    fn sample(&mut self) -> Option<()> {
+    fn iteration(&mut self, tag: u8) -> Option<()> {
         let input = &mut self.input;
-        let tag = input.byte()?;
-        let local = input.small()?;
-        let counter = id(&self.ids.counters, local).map(CounterId)?;
-        let time_ns = self.sample_ns.wrapping_add(input.signed()?);
-        let value = if tag == tag::SAMPLE_FLOAT {
-            f64::from_le_bytes(*input.bytes(8)?.first_chunk()?)
-        } else {
-            let last = self.states.counters.get_mut(usize::try_from(local).ok()?)?;
-            *last = if self.version == 1 { 0 } else { *last }.wrapping_add(input.signed()?);
-            if tag == tag::SAMPLE_WHOLE { *last as f64 } else { *last as f64 / 1e3 }
-        };
-        self.sample_ns = time_ns;
-        self.visit.sample(Sample { counter, time_ns, value });
-        Some(())
-    }
-
-    fn iteration(&mut self) -> Option<()> {
-        let input = &mut self.input;
-        let tag = input.byte()?;
-        let (local, kind) = match (self.version, input.small()?) {
-            (1, lane) => (lane, u64::from(input.byte()?)),
-            (_, both) => (both >> 3, both & 7),
-        };
+        input.byte()?;
+        let both = input.small()?;
+        let (local, kind) = (both >> 3, both & 7);
         let lane = id(&self.ids.lanes, local).map(LaneId)?;
         let kind = *KINDS.get(usize::try_from(kind).ok()?)?;
         let state = self.states.lanes.get_mut(usize::try_from(local).ok()?)?;
-        let (number, begin) = if self.version == 1 { (state.iteration, state.end_ns) } else { state.next_iteration() };
+        let (number, begin_ns) = state.next_iteration();
         let number = number.wrapping_add_signed(input.signed()?);
-        let begin_ns = begin.wrapping_add(input.signed()?);
-        let duration_ns = if self.version == 1 {
-            input.number()?
-        } else {
-            state.end_ns.wrapping_add(input.signed()?).wrapping_sub(begin_ns).cast_unsigned()
-        };
+        let begin_ns = begin_ns.wrapping_add(input.signed()?);
+        let end_ns = state.end_ns.wrapping_add(input.signed()?);
+        let duration_ns = end_ns.wrapping_sub(begin_ns).cast_unsigned();
         let cpu_ns = if tag & tag::ITERATION_CPU != 0 { Some(input.number()?) } else { None };
         let tokens = if tag & tag::ITERATION_TOKENS != 0 { Some(input.number()?) } else { None };
-        (state.end_ns, state.iteration) = (begin_ns.wrapping_add(duration_ns.cast_signed()), number);
-        state.iteration_end_ns = Some(state.end_ns);
+        *state = LaneState { end_ns, iteration: number, iteration_end_ns: Some(end_ns), ..*state };
         self.visit.iteration(Iteration { lane, number, kind, begin_ns, duration_ns, cpu_ns, tokens });
         Some(())
     }
 
-    fn flow(&mut self) -> Option<()> {
-        let end = if self.input.byte()? == tag::FLOW_PUT { FlowEnd::Put } else { FlowEnd::Take };
-        let place = usize::from(self.version > 1 && end == FlowEnd::Take);
-        let number = self.flows[place].wrapping_add_signed(self.input.signed()?);
+    fn flow(&mut self, end: FlowEnd) -> Option<()> {
+        self.input.byte()?;
+        let last = &mut self.flows[usize::from(end == FlowEnd::Take)];
+        *last = last.wrapping_add_signed(self.input.signed()?);
         let local = self.input.small()?;
         let lane = id(&self.ids.lanes, local).map(LaneId)?;
-        let since = match self.version {
-            1 => self.flow_ns,
-            _ => self.states.lanes.get(usize::try_from(local).ok()?)?.end_ns,
-        };
+        let since = self.states.lanes.get(usize::try_from(local).ok()?)?.end_ns;
         let time_ns = since.wrapping_add(self.input.signed()?);
-        (self.flows[place], self.flow_ns) = (number, time_ns);
-        self.visit.flow(Flow { id: number, end, lane, time_ns });
+        self.visit.flow(Flow { id: *last, end, lane, time_ns });
         Some(())
     }
 }

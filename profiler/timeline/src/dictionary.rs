@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
-use crate::decode::texts;
+use crate::decode::{Records, open};
+use crate::format::Header;
 use crate::record::{Counter, Lane};
 use crate::texts::Texts;
 use crate::timeline::Timeline;
@@ -42,16 +43,15 @@ pub(crate) struct Known {
 type Map<T> = HashMap<T, u32, BuildHasherDefault<Quick>>;
 
 impl Known {
-    /// The ids of a payload's texts; what is new goes into `timeline`. With them come the records behind the texts, and
-    /// how many those are. `None`: this is no payload.
+    /// The ids of a block's texts, and the records behind those; what is new goes into `timeline`. `None`: the padded
+    /// payload is none.
     pub(crate) fn ids<'a>(
         &mut self,
-        payload: &'a [u8],
-        version: u8,
-        records: u32,
+        header: &Header,
+        padded: &'a [u8],
         timeline: &mut Timeline,
-    ) -> Option<(Ids, &'a [u8], u32)> {
-        let (found, rest, left) = texts(payload, version, records)?;
+    ) -> Option<(Ids, Records<'a>)> {
+        let (found, records) = open(header, padded)?;
         let (mut ids, text) = (Ids::default(), |place| found.texts.text(place));
         ids.names.extend(found.names.iter().map(|name| {
             let name = found.texts.text(name);
@@ -71,7 +71,7 @@ impl Known {
                 add(&mut timeline.counters, Counter { name, unit, rank })
             })
         }));
-        Some((ids, rest, left))
+        Some((ids, records))
     }
 }
 

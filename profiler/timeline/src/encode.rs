@@ -5,13 +5,12 @@
 //!
 //! | tag | record | fields |
 //! |---|---|---|
-//! | 80-ff | span (bits below) | name; lane unless L; ±iteration+1 since that of the lane's last span, unless N; index if I; ±begin since the lane; duration; if D: ±device begin since begin, device duration |
+//! | 80-ff | span | see `encode/span.rs` |
 //! | 01 | name | text |
-//! | 02 | lane | name, device, rank |
-//! | 03 | counter | name, unit, rank |
+//! | 02, 16 | lane | name, device; 02: rank, 16: the block's rank |
+//! | 03, 17 | counter | name, unit; 03: rank, 17: the block's rank |
 //! | 04-07 | iteration | lane · 8 + kind, ±number since that of the lane's last span, ±begin since the end of the lane's last iteration (if the block has none: since the lane), ±end since the lane; tag bit 0: CPU time; bit 1: tokens |
-//! | 08 | sample, float | counter, ±time since the last sample, 8 bytes IEEE 754 |
-//! | 09, 15 | sample, whole or in thousandths | counter, ±time, ±value since the counter's last one of these |
+//! | 40-7f | sample (bits below) | counter; time since the last sample, 3 bytes, or ± in 8 bytes if T; value |
 //! | 0a, 0b | flow put, take | ±id since the last flow of this tag, lane, ±time since the lane |
 //! | 0c | anchor | ±monotonic, ±realtime |
 //! | 0d, 0e | mark info, warning | ±time, text |
@@ -22,30 +21,25 @@
 //! | 13 | lane totals (version 2) | lane, emitted, dropped, ±what is missing: emitted less dropped less written. Replaces what was said of that lane before |
 //! | 14 | expired (version 2) | sequence number of the first block that `keep` has left, records, segments and bytes before it. Replaces what was said before |
 //!
-//! A span's tag: bit 6 I, it has an index; bit 5 D, it has a device time; bit 4 L, same lane as the last span; bit 3 N, same
-//! iteration as the last span of its lane; bits 2-0 depth, where 7 means that it follows the tag as a varint.
+//! A sample's tag: bits 5-4 what the value counts: 0 ones, 1 thousandths, 2 512s, and then it is ± since the counter's last
+//! value of this sort; 3: it is IEEE 754. Bit 3 T. Bits 2-0 bytes of the value: 0 to 6, or 7 for 8 bytes.
 //!
-//! Texts are packed as the table in `texts.rs` says. Version 1 had them plain: length, bytes; and other fields in these:
-//!
-//! | tag | record | fields in version 1 |
-//! |---|---|---|
-//! | 04-07 | iteration | lane, kind byte, ±number since the lane's, ±begin since the lane, duration; then as above |
-//! | 09 | sample, whole | counter, ±time, ±value |
-//! | 0a, 0b | flow put, take | ±id since the last flow, lane, ±time since the last flow |
+//! Texts are packed as the table in `texts.rs` says. What version 1 wrote otherwise: `decode/old.rs`.
 
 mod rare;
+pub(crate) mod span;
 
-use crate::record::{CounterId, Flow, FlowEnd, Iteration, Kind, LaneId, NameId, Sample, Span};
+use self::span::Shapes;
+use crate::record::{CounterId, Flow, FlowEnd, Iteration, Kind, LaneId, Sample};
 use crate::texts::Packer;
-use crate::varint::{ROOM, Record};
+use crate::varint::{ROOM, Record, zigzag};
 
 pub(crate) mod tag {
     pub const SPAN: u8 = 0x80;
-    pub const SPAN_INDEX: u8 = 0x40;
-    pub const SPAN_DEVICE: u8 = 0x20;
-    pub const SPAN_SAME_LANE: u8 = 0x10;
-    pub const SPAN_SAME_ITERATION: u8 = 0x08;
-    pub const SPAN_DEPTH: u8 = 0x07;
+    pub const SPAN_NEW: u8 = 0xff;
+    pub const SAMPLE: u8 = 0x40;
+    pub const SAMPLE_LAST: u8 = 0x7f;
+    pub const SAMPLE_LATE: u8 = 0x08;
     pub const NAME: u8 = 0x01;
     pub const LANE: u8 = 0x02;
     pub const COUNTER: u8 = 0x03;
@@ -53,8 +47,6 @@ pub(crate) mod tag {
     pub const ITERATION_CPU: u8 = 0x01;
     pub const ITERATION_TOKENS: u8 = 0x02;
     pub const ITERATION_LAST: u8 = 0x07;
-    pub const SAMPLE_FLOAT: u8 = 0x08;
-    pub const SAMPLE_WHOLE: u8 = 0x09;
     pub const FLOW_PUT: u8 = 0x0a;
     pub const FLOW_TAKE: u8 = 0x0b;
     pub const ANCHOR: u8 = 0x0c;
@@ -66,7 +58,8 @@ pub(crate) mod tag {
     pub const STACK: u8 = 0x12;
     pub const LANE_TOTALS: u8 = 0x13;
     pub const EXPIRED: u8 = 0x14;
-    pub const SAMPLE_THOUSANDTHS: u8 = 0x15;
+    pub const OWN_LANE: u8 = 0x16;
+    pub const OWN_COUNTER: u8 = 0x17;
 }
 
 /// Kinds by the byte that stands for them.
@@ -108,18 +101,25 @@ pub(crate) struct Encoder {
     extent: (i64, i64),
     lanes: Vec<LaneState>,
     last_lane: u32,
-    /// Last value of each counter.
-    counters: Vec<i64>,
+    shapes: Shapes,
+    /// Last value of each counter and sort.
+    counters: Vec<[i64; 3]>,
     sample_ns: i64,
     /// Last id put and taken.
     flows: [u64; 2],
     stack_ns: i64,
+    /// Whose block it is: its own lanes and counters need not say so.
+    rank: u32,
     /// Rare records are built here.
     scratch: Vec<u8>,
 }
 
-impl Default for Encoder {
-    fn default() -> Self {
+const NO_LANE: u32 = u32::MAX;
+const NO_TIMES: (i64, i64) = (i64::MAX, i64::MIN);
+
+impl Encoder {
+    /// Begins the first block of a rank.
+    pub(crate) fn of_rank(rank: u32) -> Self {
         Self {
             texts: Vec::new(),
             packer: Packer::default(),
@@ -129,64 +129,33 @@ impl Default for Encoder {
             extent: NO_TIMES,
             lanes: Vec::new(),
             last_lane: NO_LANE,
+            shapes: Shapes::default(),
             counters: Vec::new(),
             sample_ns: 0,
             flows: [0; 2],
             stack_ns: 0,
+            rank,
             scratch: Vec::new(),
         }
-    }
-}
-
-const NO_LANE: u32 = u32::MAX;
-const NO_TIMES: (i64, i64) = (i64::MAX, i64::MIN);
-
-impl Encoder {
-    #[inline]
-    pub(crate) fn span(&mut self, span: &Span, name: NameId, lane: LaneId) {
-        let Some(state) = self.lanes.get_mut(lane.0 as usize) else { return };
-        let iteration = span.iteration.map_or(0, |n| n.wrapping_add(1));
-        let (same_lane, same_iteration) = (self.last_lane == lane.0, state.span_iteration == iteration);
-        let mut record = Record::new(room(&mut self.bytes, self.used), span_tag(span, same_lane, same_iteration));
-        if span.depth >= tag::SPAN_DEPTH {
-            record.small(u32::from(span.depth));
-        }
-        record.small(name.0);
-        if !same_lane {
-            record.small(lane.0);
-        }
-        if !same_iteration {
-            record.signed(iteration.wrapping_sub(state.span_iteration).cast_signed());
-        }
-        if let Some(index) = span.index {
-            record.number(index);
-        }
-        record.signed(span.begin_ns.wrapping_sub(state.end_ns));
-        record.number(span.duration_ns);
-        if let Some(device) = span.device {
-            record.signed(device.begin_ns.wrapping_sub(span.begin_ns));
-            record.number(device.duration_ns);
-        }
-        let length = record.length;
-        *state = LaneState { end_ns: end(span.begin_ns, span.duration_ns), span_iteration: iteration, ..*state };
-        self.last_lane = lane.0;
-        self.seen(span.begin_ns, span.duration_ns);
-        self.took(length);
     }
 
     #[inline]
     pub(crate) fn sample(&mut self, sample: &Sample, counter: CounterId) {
         let Some(last) = self.counters.get_mut(counter.0 as usize) else { return };
-        let (tag, number) = as_number(sample.value);
+        let (sort, number) = sorted(sample.value);
+        let value = match last.get_mut(sort) {
+            Some(last) => zigzag(number - std::mem::replace(last, number)),
+            None => sample.value.to_bits(),
+        };
+        let since = sample.time_ns.wrapping_sub(self.sample_ns).cast_unsigned();
+        let late = since >= 1 << 24;
+        let bytes = if sort == FLOAT { 8 } else { 8 - value.leading_zeros() as usize / 8 };
+        let (code, bytes) = if bytes > 6 { (7, 8) } else { (bytes, bytes) };
+        let tag = tag::SAMPLE | (sort << 4 | code) as u8 | u8::from(late) * tag::SAMPLE_LATE;
         let mut record = Record::new(room(&mut self.bytes, self.used), tag);
         record.small(counter.0);
-        record.signed(sample.time_ns.wrapping_sub(self.sample_ns));
-        if tag == tag::SAMPLE_FLOAT {
-            record.eight(sample.value.to_le_bytes());
-        } else {
-            record.signed(number - *last);
-            *last = number;
-        }
+        record.fixed(since, if late { 8 } else { 3 });
+        record.fixed(value, bytes);
         let length = record.length;
         self.sample_ns = sample.time_ns;
         self.seen(sample.time_ns, 0);
@@ -249,6 +218,7 @@ impl Encoder {
         self.packer.clear();
         self.lanes.clear();
         self.counters.clear();
+        self.shapes.clear();
         (self.used, self.records, self.extent) = (0, 0, NO_TIMES);
         (self.last_lane, self.sample_ns, self.flows, self.stack_ns) = (NO_LANE, 0, [0; 2], 0);
     }
@@ -297,28 +267,18 @@ fn end(begin_ns: i64, duration_ns: u64) -> i64 {
     begin_ns.wrapping_add(duration_ns.cast_signed())
 }
 
-#[inline]
-fn span_tag(span: &Span, same_lane: bool, same_iteration: bool) -> u8 {
-    let flag = |set: bool, flag: u8| if set { flag } else { 0 };
-    tag::SPAN
-        | flag(span.index.is_some(), tag::SPAN_INDEX)
-        | flag(span.device.is_some(), tag::SPAN_DEVICE)
-        | flag(same_lane, tag::SPAN_SAME_LANE)
-        | flag(same_iteration, tag::SPAN_SAME_ITERATION)
-        | span.depth.min(tag::SPAN_DEPTH)
-}
+/// Values that are no number of something.
+const FLOAT: usize = 3;
 
-/// The value as a whole number, of ones or of thousandths, if it is exactly one that a varint holds well (so not -0.0, NaN
-/// or beyond 2^53); and the tag that says so.
+/// What a value counts: ones, thousandths, 512s; and how many, if it is exactly so many and a varint holds that well (so not
+/// -0.0, NaN or beyond 2^53). Else it is a float.
 #[inline]
-fn as_number(value: f64) -> (u8, i64) {
+fn sorted(value: f64) -> (usize, i64) {
     let ones = value as i64;
     if (ones as f64).to_bits() == value.to_bits() && ones.unsigned_abs() < 1 << 53 {
-        return (tag::SAMPLE_WHOLE, ones);
+        return if ones % 512 == 0 && ones != 0 { (2, ones / 512) } else { (0, ones) };
     }
     let thousandths = (value * 1e3).round() as i64;
-    if (thousandths as f64 / 1e3).to_bits() == value.to_bits() && thousandths.unsigned_abs() < 1 << 50 {
-        return (tag::SAMPLE_THOUSANDTHS, thousandths);
-    }
-    (tag::SAMPLE_FLOAT, 0)
+    let exact = (thousandths as f64 / 1e3).to_bits() == value.to_bits() && thousandths.unsigned_abs() < 1 << 50;
+    if exact { (1, thousandths) } else { (FLOAT, 0) }
 }

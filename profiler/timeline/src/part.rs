@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use crate::decode::{States, decode};
+use crate::decode::{Records, States, decode};
 use crate::dictionary::Ids;
 use crate::record::{Anchor, DeviceAnchor, Flow, Iteration, Mark, Sample, Span, StackSample};
 use crate::visit::{Account, Visit};
@@ -16,9 +16,7 @@ pub(crate) struct Task<'a> {
     /// Its place among what was found.
     pub place: usize,
     pub ids: Ids,
-    pub bytes: &'a [u8],
-    pub version: u8,
-    pub records: u32,
+    pub records: Records<'a>,
     /// Leave out what lies outside of these times.
     pub cut: Option<Window>,
 }
@@ -59,7 +57,7 @@ pub(crate) struct Part {
 
 /// Decodes blocks on as many threads as are worth it. The parts are in the order of the tasks.
 pub(crate) fn decode_all(tasks: &[Task<'_>], lanes: usize) -> Vec<Part> {
-    let bytes: usize = tasks.iter().map(|task| task.bytes.len()).sum();
+    let bytes: usize = tasks.iter().map(|task| task.records.length()).sum();
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = cores.min(bytes / WORTH_A_THREAD).max(1);
     let share = tasks.len().div_ceil(threads).max(1);
@@ -87,7 +85,7 @@ impl Part {
     fn decode(&mut self, task: &Task<'_>, states: &mut States, before: &mut Lengths) {
         (self.place, self.cut) = (task.place, task.cut);
         before.note(self);
-        if decode(task.bytes, (task.version, task.records), &task.ids, states, self).is_none() {
+        if decode(task.records, &task.ids, states, self).is_none() {
             before.restore(self);
             self.bad.push(task.place);
         }

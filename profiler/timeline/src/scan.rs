@@ -4,6 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use crate::decode::PADDING;
 use crate::error::{Error, Result};
 use crate::format::{self, Frame, HEADER, Header, LONGEST, MAGIC, VERSION};
 use crate::part::Window;
@@ -18,6 +19,7 @@ pub(crate) const TAIL: u64 = 1 << 20;
 /// What stood in a segment, in order.
 #[derive(Debug)]
 pub(crate) struct Batch<'a> {
+    /// The bytes that were read, and padding.
     pub bytes: &'a [u8],
     pub found: Vec<Found>,
 }
@@ -76,6 +78,7 @@ impl Segment {
         buffer.truncate(filled);
         match format::look(buffer) {
             Frame::Whole(header) if header.version <= VERSION => {
+                buffer.resize(filled + PADDING, 0);
                 Ok(Some(Batch { bytes: buffer, found: vec![Found::Block { header, at: 0 }] }))
             }
             _ => Ok(None),
@@ -111,7 +114,11 @@ impl Segment {
         }
         self.offset += used as u64;
         self.left_over = (buffer.len() - used) as u64;
-        if used == 0 && found.is_empty() { Ok(None) } else { Ok(Some(Batch { bytes: buffer, found })) }
+        if used == 0 && found.is_empty() {
+            return Ok(None);
+        }
+        buffer.resize(buffer.len() + PADDING, 0);
+        Ok(Some(Batch { bytes: buffer, found }))
     }
 
     /// Here is no block, or one that the file ends in: the length up to the next one, if there is one.

@@ -70,7 +70,7 @@ impl SegmentWriter {
             rank,
             sequence: 0,
             texts: Texts::default(),
-            block: Encoder::default(),
+            block: Encoder::of_rank(rank),
             local: Local::default(),
             framed: Vec::new(),
             first_anchor: None,

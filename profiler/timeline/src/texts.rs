@@ -90,30 +90,33 @@ impl Texts {
 #[derive(Debug)]
 pub(crate) struct Packer {
     texts: Texts,
-    /// By the first bytes: the number of the last text that began so, plus one.
-    recent: [u16; PLACES],
+    /// By the first and by the last bytes: the number of the last text that began or ended so, plus one.
+    recent: [[u16; PLACES]; 2],
 }
 
 impl Default for Packer {
     fn default() -> Self {
-        Self { texts: Texts::default(), recent: [0; PLACES] }
+        Self { texts: Texts::default(), recent: [[0; PLACES]; 2] }
     }
 }
 
 impl Packer {
     /// Appends a text to `out`.
     pub(crate) fn pack(&mut self, out: &mut Vec<u8>, text: &str) {
-        let bytes = text.as_bytes();
-        let place = place(bytes);
-        let number = self.texts.ends.len();
-        let like = usize::from(self.recent[place]).checked_sub(1);
-        match like.and_then(|like| Some((number - like, self.texts.get(like)?))) {
-            Some((back, other)) if other == bytes => put(out, 2 * back as u64 + 1),
-            Some((back, other)) => edit(out, text, other, back),
-            None => plain(out, text),
+        let (bytes, number) = (text.as_bytes(), self.texts.ends.len());
+        let places = places(bytes);
+        let short = bytes.len() <= LONGEST;
+        let mut best = Shared::default();
+        for (recent, place) in self.recent.iter().zip(places).filter(|_| short) {
+            let like = usize::from(recent[place]).checked_sub(1);
+            if let Some((like, other)) = like.and_then(|like| Some((like, self.texts.get(like)?))) {
+                let shared = Shared::of(bytes, other, number - like);
+                best = if shared.pays() > best.pays() { shared } else { best };
+            }
         }
-        if bytes.len() <= LONGEST && number < usize::from(u16::MAX) {
-            self.recent[place] = number as u16 + 1;
+        best.write(out, text);
+        if short && number < usize::from(u16::MAX) {
+            self.recent.iter_mut().zip(places).for_each(|(recent, place)| recent[place] = number as u16 + 1);
             self.texts.bytes.extend_from_slice(bytes);
         }
         // A longer one has its number, too, but is not kept.
@@ -124,37 +127,59 @@ impl Packer {
     pub(crate) fn clear(&mut self) {
         self.texts.bytes.clear();
         self.texts.ends.clear();
-        self.recent = [0; PLACES];
+        self.recent = [[0; PLACES]; 2];
     }
 }
 
-fn plain(out: &mut Vec<u8>, text: &str) {
-    put(out, 0);
-    put_text(out, text);
+/// What a text shares with the one so many before it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shared {
+    back: usize,
+    first: usize,
+    last: usize,
+    /// They are the same.
+    whole: bool,
 }
 
-/// A text as what it shares with another one and what stands between.
-fn edit(out: &mut Vec<u8>, text: &str, other: &[u8], back: usize) {
-    let bytes = text.as_bytes();
-    let most = bytes.len().min(other.len());
-    let same = |(a, b): &(&u8, &u8)| a == b;
-    let first = bytes.iter().zip(other).take(most.min(SHARED)).take_while(same).count();
-    let last = bytes.iter().rev().zip(other.iter().rev()).take((most - first).min(SHARED)).take_while(same).count();
-    if first + last < WORTH || bytes.len() > LONGEST {
-        return plain(out, text);
+impl Shared {
+    fn of(bytes: &[u8], other: &[u8], back: usize) -> Self {
+        let most = bytes.len().min(other.len());
+        let same = |(a, b): &(&u8, &u8)| a == b;
+        let first = bytes.iter().zip(other).take(most.min(SHARED)).take_while(same).count();
+        let last = bytes.iter().rev().zip(other.iter().rev()).take((most - first).min(SHARED)).take_while(same).count();
+        Self { back, first, last, whole: bytes == other }
     }
-    put(out, 2 * back as u64);
-    out.push((first * 16 + last) as u8);
-    let between = &bytes[first..bytes.len() - last];
-    put(out, between.len() as u64);
-    out.extend_from_slice(between);
+
+    /// Bytes that need not be written.
+    fn pays(&self) -> usize {
+        if self.whole { usize::MAX } else { self.first + self.last }
+    }
+
+    fn write(&self, out: &mut Vec<u8>, text: &str) {
+        let bytes = text.as_bytes();
+        if self.whole {
+            put(out, 2 * self.back as u64 + 1);
+        } else if self.pays() < WORTH {
+            put(out, 0);
+            put_text(out, text);
+        } else {
+            put(out, 2 * self.back as u64);
+            out.push((self.first * 16 + self.last) as u8);
+            let between = &bytes[self.first..bytes.len() - self.last];
+            put(out, between.len() as u64);
+            out.extend_from_slice(between);
+        }
+    }
 }
 
-/// Where texts with this begin stand in the table.
-fn place(bytes: &[u8]) -> usize {
-    let mut first = [0; 4];
-    first.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
-    (u32::from_le_bytes(first).wrapping_mul(0x9e37_79b1) >> 26) as usize % PLACES
+/// Where texts with this begin, and with this end, stand in the tables.
+fn places(bytes: &[u8]) -> [usize; 2] {
+    let four = |found: &[u8]| {
+        let mut four = [0; 4];
+        four.iter_mut().zip(found).for_each(|(place, byte)| *place = *byte);
+        (u32::from_le_bytes(four).wrapping_mul(0x9e37_79b1) >> 26) as usize % PLACES
+    };
+    [four(bytes), four(&bytes[bytes.len().saturating_sub(4)..])]
 }
 
 #[cfg(test)]

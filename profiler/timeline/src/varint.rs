@@ -24,8 +24,14 @@ fn gather(word: u64) -> u64 {
 
 /// A signed number as one whose size follows the magnitude.
 #[inline]
-fn zigzag(value: i64) -> u64 {
+pub(crate) fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)).cast_unsigned()
+}
+
+/// The way back.
+#[inline]
+pub(crate) fn unzigzag(value: u64) -> i64 {
+    (value >> 1).cast_signed() ^ -((value & 1).cast_signed())
 }
 
 /// Room for a record of numbers; no such record comes near it.
@@ -55,12 +61,12 @@ impl<'a> Record<'a> {
         self.length += 1;
     }
 
-    /// Appends eight bytes.
+    /// Appends the lowest `length` bytes of a number, 8 at most.
     #[inline]
-    pub(crate) fn eight(&mut self, bytes: [u8; 8]) {
+    pub(crate) fn fixed(&mut self, value: u64, length: usize) {
         let at = self.length & PLACES;
-        self.room[at..at + 8].copy_from_slice(&bytes);
-        self.length += 8;
+        self.room[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        self.length += length;
     }
 
     /// Appends a number that mostly fits in one byte.
@@ -168,8 +174,15 @@ impl<'a> Input<'a> {
 
     #[inline]
     pub(crate) fn signed(&mut self) -> Option<i64> {
-        let value = self.number()?;
-        Some((value >> 1).cast_signed() ^ -((value & 1).cast_signed()))
+        self.number().map(unzigzag)
+    }
+
+    /// A number of `length` bytes, 8 at most. Eight bytes must follow, as they do where a block is padded.
+    #[inline]
+    pub(crate) fn fixed(&mut self, length: usize) -> Option<u64> {
+        let eight = self.0.first_chunk::<8>()?;
+        self.0 = self.0.get(length..)?;
+        Some(u64::from_le_bytes(*eight) & (u64::MAX >> (64 - 8 * length.clamp(1, 8))))
     }
 
     pub(crate) fn text(&mut self) -> Option<&'a str> {

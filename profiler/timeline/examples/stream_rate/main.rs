@@ -74,7 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let begin = Instant::now();
             black_box(read(&run)?);
             whole.push(records as f64 / begin.elapsed().as_secs_f64() / 1e6);
-            std::fs::remove_dir_all(&directory)?;
+            if std::env::var_os("KEEP").is_none() { std::fs::remove_dir_all(&directory)?; }
         }
         let what = if device { "host and device time" } else { "host time" };
         println!(

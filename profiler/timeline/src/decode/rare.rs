@@ -115,22 +115,37 @@ impl<V: Visit> Decoder<'_, '_, V> {
 }
 
 impl Dictionary {
-    /// Takes the text that `input` stands before.
-    pub(super) fn take(&mut self, input: &mut Input<'_>, version: u8) -> Option<()> {
+    /// Whether a record with this tag is a text.
+    pub(super) fn holds(tag: u8) -> bool {
+        matches!(tag, tag::NAME | tag::LANE | tag::COUNTER | tag::OWN_LANE | tag::OWN_COUNTER)
+    }
+
+    /// Takes the text that `input` stands before, in a block of `rank`.
+    pub(super) fn take(&mut self, input: &mut Input<'_>, rank: u32) -> Option<()> {
         let tag = input.byte()?;
-        let texts = &mut self.texts;
-        let mut text = |input: &mut Input<'_>| if version == 1 { texts.plain(input) } else { texts.unpack(input) };
-        let first = text(input)?;
+        let first = self.texts.unpack(input)?;
         if tag == tag::NAME {
             self.names.push(first);
             return Some(());
         }
-        let both = (first, text(input)?, u32::try_from(input.number()?).ok()?);
-        match tag {
-            tag::LANE => self.lanes.push(both),
-            tag::COUNTER => self.counters.push(both),
-            _ => return None,
+        let second = self.texts.unpack(input)?;
+        let own = matches!(tag, tag::OWN_LANE | tag::OWN_COUNTER);
+        let rank = if own { rank } else { u32::try_from(input.number()?).ok()? };
+        let of_kind = if matches!(tag, tag::LANE | tag::OWN_LANE) { &mut self.lanes } else { &mut self.counters };
+        of_kind.push((first, second, rank));
+        Some(())
+    }
+
+    /// The same as it was in version 1.
+    pub(super) fn take_plain(&mut self, input: &mut Input<'_>) -> Option<()> {
+        let tag = input.byte()?;
+        let first = self.texts.plain(input)?;
+        if tag == tag::NAME {
+            self.names.push(first);
+            return Some(());
         }
+        let both = (first, self.texts.plain(input)?, u32::try_from(input.number()?).ok()?);
+        if tag == tag::LANE { self.lanes.push(both) } else { self.counters.push(both) }
         Some(())
     }
 }

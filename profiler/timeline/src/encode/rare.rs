@@ -8,17 +8,21 @@ use crate::varint::{ROOM, put, put_signed, put_text};
 
 impl Encoder {
     pub(crate) fn name(&mut self, text: &str) {
-        self.text(tag::NAME, &[text], None);
+        self.texts.push(tag::NAME);
+        self.packer.pack(&mut self.texts, text);
+        self.records += 1;
     }
 
     pub(crate) fn lane(&mut self, lane: &Lane) {
-        self.text(tag::LANE, &[&lane.name, &lane.device], Some(lane.rank));
+        let own = lane.rank == self.rank;
+        self.texts(if own { tag::OWN_LANE } else { tag::LANE }, [&lane.name, &lane.device], lane.rank);
         self.lanes.push(LaneState::default());
     }
 
     pub(crate) fn counter(&mut self, counter: &Counter) {
-        self.text(tag::COUNTER, &[&counter.name, &counter.unit], Some(counter.rank));
-        self.counters.push(0);
+        let own = counter.rank == self.rank;
+        self.texts(if own { tag::OWN_COUNTER } else { tag::COUNTER }, [&counter.name, &counter.unit], counter.rank);
+        self.counters.push([0; 3]);
     }
 
     pub(crate) fn anchor(&mut self, anchor: &Anchor) {
@@ -107,10 +111,10 @@ impl Encoder {
         self.append(tag, |bytes| numbers.iter().for_each(|number| put(bytes, *number)));
     }
 
-    fn text(&mut self, tag: u8, texts: &[&str], rank: Option<u32>) {
+    fn texts(&mut self, tag: u8, texts: [&str; 2], rank: u32) {
         self.texts.push(tag);
-        texts.iter().for_each(|text| self.packer.pack(&mut self.texts, text));
-        if let Some(rank) = rank {
+        texts.into_iter().for_each(|text| self.packer.pack(&mut self.texts, text));
+        if matches!(tag, tag::LANE | tag::COUNTER) {
             put(&mut self.texts, u64::from(rank));
         }
         self.records += 1;
