@@ -18,7 +18,7 @@
 //! | 10 | totals | emitted, written, dropped, open, negative, unresolved, misplaced, up to and with this block |
 //! | 11 | device anchor (version 2) | device (a name), ±device time, ±host time, uncertainty |
 //! | 12 | stack (version 2) | ±time since the last stack, thread id, thread (a name), lane+1 or 0, iteration+1 or 0; count of spans, their names; count of frames, their names |
-//! | 13 | lane totals (version 2) | lane, emitted, dropped, ±what is missing: emitted less dropped less written. Replaces what was said of that lane before |
+//! | 13, 18 | lane totals (version 2) | lane, emitted; 13: dropped, ±what is missing: emitted less dropped less written (18: 0 both). Replaces what was said of that lane before |
 //! | 14 | expired (version 2) | sequence number of the first block that `keep` has left, records, segments and bytes before it. Replaces what was said before |
 //!
 //! A sample's tag: bits 5-4 what the value counts: 0 ones, 1 thousandths, 2 512s, and then it is ± since the counter's last
@@ -58,6 +58,7 @@ pub(crate) mod tag {
     pub const STACK: u8 = 0x12;
     pub const LANE_TOTALS: u8 = 0x13;
     pub const EXPIRED: u8 = 0x14;
+    pub const LANE_WHOLE: u8 = 0x18;
     pub const OWN_LANE: u8 = 0x16;
     pub const OWN_COUNTER: u8 = 0x17;
 }

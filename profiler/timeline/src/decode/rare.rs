@@ -22,7 +22,7 @@ impl<V: Visit> Decoder<'_, '_, V> {
             tag::TOTALS => self.totals()?,
             tag::DEVICE_ANCHOR => self.device_anchor()?,
             tag::STACK => self.stack()?,
-            tag::LANE_TOTALS => self.lane_totals()?,
+            tag::LANE_TOTALS | tag::LANE_WHOLE => self.lane_totals(tag)?,
             tag::EXPIRED => self.expired()?,
             _ => return None,
         }
@@ -56,9 +56,11 @@ impl<V: Visit> Decoder<'_, '_, V> {
         Some(())
     }
 
-    fn lane_totals(&mut self) -> Option<()> {
-        let [local, emitted, dropped] = self.numbers()?;
-        let missing = self.input.signed()?.cast_unsigned();
+    fn lane_totals(&mut self, tag: u8) -> Option<()> {
+        let [local, emitted] = self.numbers()?;
+        let whole = tag == tag::LANE_WHOLE;
+        let (dropped, missing) = if whole { (0, 0) } else { (self.input.number()?, self.input.signed()?) };
+        let missing = missing.cast_unsigned();
         let written = emitted.wrapping_sub(dropped).wrapping_sub(missing);
         let lane = id(&self.ids.lanes, local).map(LaneId)?;
         self.visit.account(Account::Lane(LaneTotals { lane, emitted, written, dropped }));

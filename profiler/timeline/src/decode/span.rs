@@ -1,7 +1,9 @@
 //! Spans. Their table stands in `encode/span.rs`.
 
 use super::Decoder;
-use crate::encode::span::{DEVICE, INDEX, INDEX_NEXT, LONG, SAME_ITERATION, SAME_LANE, SHAPES, SHORT};
+use crate::encode::span::{
+    DEEP, DEPTH_AT, DEVICE, INDEX, INDEX_NEXT, LONG, SAME_ITERATION, SAME_LANE, SHAPES, SHORT, start_lane,
+};
 use crate::encode::tag;
 use crate::record::{DeviceTime, LaneId, NameId, Span};
 use crate::varint::{Input, unzigzag};
@@ -29,6 +31,10 @@ impl<V: Visit> Decoder<'_, '_, V> {
         let flag = |flag: u8| shape.flags & flag != 0;
         let lengths = usize::from(input.byte()?);
         let local = if flag(SAME_LANE) { self.last_lane } else { input.small()? };
+        if local != self.last_lane {
+            let known = |lane: u64| u32::try_from(lane).unwrap_or(u32::MAX);
+            start_lane(&mut self.states.lanes, known(self.last_lane), known(local));
+        }
         let lane = usize::try_from(local).ok()?;
         let state = self.states.lanes.get_mut(lane)?;
         let lane = self.ids.lanes.get(lane).copied().map(LaneId)?;
@@ -70,7 +76,10 @@ impl<V: Visit> Decoder<'_, '_, V> {
         }
         let flags = input.byte()?;
         let local = u32::try_from(input.small()?).ok()?;
-        let depth = u8::try_from(input.small()?).ok()?;
+        let depth = match flags >> DEPTH_AT {
+            DEEP => u8::try_from(input.small()?).ok()?,
+            depth => depth,
+        };
         let name = self.ids.names.get(local as usize).copied().map(NameId)?;
         let shape = Shape { flags, depth, local, name };
         if self.states.shapes.len() < SHAPES {

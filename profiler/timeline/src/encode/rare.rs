@@ -96,6 +96,9 @@ impl Encoder {
     pub(crate) fn lane_totals(&mut self, totals: &LaneTotals) {
         let LaneTotals { lane, emitted, written, dropped } = *totals;
         let missing = emitted.wrapping_sub(dropped).wrapping_sub(written).cast_signed();
+        if dropped == 0 && missing == 0 {
+            return self.numbers(tag::LANE_WHOLE, &[u64::from(lane.0), emitted]);
+        }
         self.append(tag::LANE_TOTALS, |bytes| {
             [u64::from(lane.0), emitted, dropped].into_iter().for_each(|number| put(bytes, number));
             put_signed(bytes, missing);

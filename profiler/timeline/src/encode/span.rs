@@ -5,12 +5,12 @@
 //!
 //! | part | bytes | what |
 //! |---|---|---|
-//! | tag | 1 | 80 + number of the shape, or ff: flags byte, name and depth (varints) follow |
+//! | tag | 1 | 80 + number of the shape, or ff: flags byte with the depth in bits 5-7, name; if those are 7, the depth as a varint |
 //! | lengths | 1 | bits 0-1 gap, 2-3 duration, 4-5 device begin, 6-7 device duration: places in the lists below |
 //! | lane | varint | unless flag L (bit 0): same as the last span's |
 //! | iteration | ±varint | iteration+1 since that of the lane's last span; unless flag N (bit 1): the same |
 //! | index | varint | if flag I (bit 2), unless flag S (bit 3): one more than the name's last one in this block (the first: 0) |
-//! | gap | 1, 2, 4, 8 | begin since the lane; signed if 4 or 8 bytes (4: zigzag) |
+//! | gap | 1, 2, 4, 8 | begin since the lane (if that is 0: since the lane of the last span); signed if 4 or 8 bytes (4: zigzag) |
 //! | duration | 2, 3, 4, 8 | |
 //! | device begin | 2, 3, 4, 8 | if flag D (bit 4): since begin; signed if 4 or 8 bytes (4: zigzag) |
 //! | device duration | 2, 3, 4, 8 | if flag D |
@@ -24,6 +24,9 @@ pub(crate) const SAME_ITERATION: u8 = 0x02;
 pub(crate) const INDEX: u8 = 0x04;
 pub(crate) const INDEX_NEXT: u8 = 0x08;
 pub(crate) const DEVICE: u8 = 0x10;
+/// Where the depth stands in the flags byte, and the depth that says that it follows.
+pub(crate) const DEPTH_AT: u32 = 5;
+pub(crate) const DEEP: u8 = 7;
 /// Sets of flags.
 const FLAGS: usize = 32;
 /// Shapes that have numbers.
@@ -68,9 +71,12 @@ impl Shapes {
     /// Writes a shape in full, and numbers it if there are numbers left.
     #[cold]
     fn introduce(&mut self, record: &mut Record<'_>, name: NameId, flags: u8, depth: u8) {
-        record.byte(flags);
+        let shallow = depth.min(DEEP);
+        record.byte(flags | shallow << DEPTH_AT);
         record.small(name.0);
-        record.small(u32::from(depth));
+        if shallow == DEEP {
+            record.small(u32::from(depth));
+        }
         if usize::from(self.count) < SHAPES {
             let tag = tag::SPAN | self.count;
             self.count += 1;
@@ -82,6 +88,9 @@ impl Shapes {
 impl Encoder {
     #[inline]
     pub(crate) fn span(&mut self, span: &Span, name: NameId, lane: LaneId) {
+        if self.last_lane != lane.0 {
+            start_lane(&mut self.lanes, self.last_lane, lane.0);
+        }
         let Some(state) = self.lanes.get_mut(lane.0 as usize) else { return };
         let iteration = span.iteration.map_or(0, |n| n.wrapping_add(1));
         let (same_lane, same_iteration) = (self.last_lane == lane.0, state.span_iteration == iteration);
@@ -129,6 +138,15 @@ impl Encoder {
         self.last_lane = lane.0;
         self.seen(span.begin_ns, span.duration_ns);
         self.took(length);
+    }
+}
+
+/// A lane's first span is a difference to the last end of the lane before it: blocks are short, and clocks show days.
+pub(crate) fn start_lane(lanes: &mut [LaneState], before: u32, lane: u32) {
+    let before = lanes.get(before as usize).map_or(0, |before| before.end_ns);
+    match lanes.get_mut(lane as usize) {
+        Some(state) if state.end_ns == 0 => state.end_ns = before,
+        _ => {}
     }
 }
 

@@ -7,5 +7,6 @@ mod damage;
 mod golden;
 mod roundtrip;
 mod run_dir;
+mod size;
 mod support;
 mod tail;
