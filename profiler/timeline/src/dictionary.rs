@@ -30,17 +30,17 @@ pub(crate) struct Ids {
     pub counters: Vec<u32>,
 }
 
-/// The texts of a timeline by what they say.
+/// The texts of a timeline by what they say, as bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
-    names: Map<String>,
-    lanes: Map<String>,
-    counters: Map<String>,
+    names: Map,
+    lanes: Map,
+    counters: Map,
     /// Built anew for each lane and counter.
-    key: String,
+    key: Vec<u8>,
 }
 
-type Map<T> = HashMap<T, u32, BuildHasherDefault<Quick>>;
+type Map = HashMap<Vec<u8>, u32, BuildHasherDefault<Quick>>;
 
 impl Known {
     /// The ids of a block's texts, and the records behind those; what is new goes into `timeline`. `None`: the padded
@@ -51,23 +51,22 @@ impl Known {
         padded: &'a [u8],
         timeline: &mut Timeline,
     ) -> Option<(Ids, Records<'a>)> {
-        let (found, records) = open(header, padded)?;
-        let (mut ids, text) = (Ids::default(), |place| found.texts.text(place));
-        ids.names.extend(found.names.iter().map(|name| {
-            let name = found.texts.text(name);
-            self.names.get(name).copied().unwrap_or_else(|| {
-                let id = add(&mut timeline.names, name.to_owned());
-                self.names.insert(name.to_owned(), id);
+        let (Dictionary { texts, names, lanes, counters }, records) = open(header, padded)?;
+        let mut ids = Ids::default();
+        ids.names.extend(names.iter().map(|place| {
+            self.names.get(texts.bytes(place)).copied().unwrap_or_else(|| {
+                let id = add(&mut timeline.names, texts.text(place).to_owned());
+                self.names.insert(texts.bytes(place).to_owned(), id);
                 id
             })
         }));
-        ids.lanes.extend(found.lanes.iter().map(|(name, device, rank)| {
-            keyed(&mut self.lanes, &mut self.key, (text(name), text(device), *rank), |name, device, rank| {
+        ids.lanes.extend(lanes.iter().map(|place| {
+            keyed(&mut self.lanes, &mut self.key, &texts, place, |name, device, rank| {
                 add(&mut timeline.lanes, Lane { name, device, rank })
             })
         }));
-        ids.counters.extend(found.counters.iter().map(|(name, unit, rank)| {
-            keyed(&mut self.counters, &mut self.key, (text(name), text(unit), *rank), |name, unit, rank| {
+        ids.counters.extend(counters.iter().map(|place| {
+            keyed(&mut self.counters, &mut self.key, &texts, place, |name, unit, rank| {
                 add(&mut timeline.counters, Counter { name, unit, rank })
             })
         }));
@@ -77,22 +76,22 @@ impl Known {
 
 /// The id of two texts and a rank.
 fn keyed(
-    known: &mut Map<String>,
-    key: &mut String,
-    (first, second, rank): (&str, &str, u32),
+    known: &mut Map,
+    key: &mut Vec<u8>,
+    texts: &Texts,
+    (first, second, rank): &(Range<usize>, Range<usize>, u32),
     add: impl FnOnce(String, String, u32) -> u32,
 ) -> u32 {
     key.clear();
     // The first text's length keeps ("a", "bc") and ("ab", "c") apart.
-    for byte in (first.len() as u64).to_le_bytes().into_iter().chain(rank.to_le_bytes()) {
-        key.push(char::from(byte));
-    }
-    key.push_str(first);
-    key.push_str(second);
-    if let Some(id) = known.get(key.as_str()) {
+    key.extend_from_slice(&first.len().to_le_bytes());
+    key.extend_from_slice(&rank.to_le_bytes());
+    key.extend_from_slice(texts.bytes(first));
+    key.extend_from_slice(texts.bytes(second));
+    if let Some(id) = known.get(key) {
         return *id;
     }
-    let id = add(first.to_owned(), second.to_owned(), rank);
+    let id = add(texts.text(first).to_owned(), texts.text(second).to_owned(), *rank);
     known.insert(key.clone(), id);
     id
 }

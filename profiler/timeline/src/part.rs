@@ -1,5 +1,6 @@
 //! Decoding many blocks side by side: each thread fills a part of the timeline.
 
+use std::sync::OnceLock;
 use std::thread;
 
 use crate::decode::{Records, States, decode};
@@ -8,7 +9,13 @@ use crate::record::{Anchor, DeviceAnchor, Flow, Iteration, Mark, Sample, Span, S
 use crate::visit::{Account, Visit};
 
 /// Bytes below which a further thread costs more than it brings.
-const WORTH_A_THREAD: usize = 256 << 10;
+const WORTH_A_THREAD: usize = 128 << 10;
+
+/// Threads that run at once, asked for once: the answer takes reading files.
+pub(crate) fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
+}
 
 /// One block to decode.
 #[derive(Debug)]
@@ -58,8 +65,7 @@ pub(crate) struct Part {
 /// Decodes blocks on as many threads as are worth it. The parts are in the order of the tasks.
 pub(crate) fn decode_all(tasks: &[Task<'_>], lanes: usize) -> Vec<Part> {
     let bytes: usize = tasks.iter().map(|task| task.records.length()).sum();
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let threads = cores.min(bytes / WORTH_A_THREAD).max(1);
+    let threads = cores().min(bytes / WORTH_A_THREAD).max(1);
     let share = tasks.len().div_ceil(threads).max(1);
     if threads == 1 {
         return vec![Part::of(tasks, lanes)];

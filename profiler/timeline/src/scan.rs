@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use crate::decode::PADDING;
 use crate::error::{Error, Result};
 use crate::format::{self, Frame, HEADER, Header, LONGEST, MAGIC, VERSION};
-use crate::part::Window;
+use crate::part::{Window, cores};
 
-/// Bytes that are read together.
-const CHUNK: usize = 4 << 20;
+/// Bytes that are read together for each core that decodes: they stay in its cache.
+const SHARE: usize = 256 << 10;
+/// At most so many in all.
+const CHUNK: usize = 8 << 20;
 /// Bytes that are read together where a chunk does not do: any block fits in.
 const WIDE: usize = LONGEST + HEADER + (1 << 20);
 /// The end of a segment that is always read: what it says of the whole stream is there.
@@ -102,7 +104,7 @@ impl Segment {
         if let Some(window) = window {
             self.pass_by(window, &mut found)?;
         }
-        let mut at_end = self.read(buffer, CHUNK)?;
+        let mut at_end = self.read(buffer, chunk())?;
         let mut used = self.whole_blocks(buffer, window, &mut found)?;
         if used == 0 && !at_end {
             // No block in this reach: perhaps one that is longer.
@@ -204,6 +206,11 @@ impl Segment {
         }
         Ok(filled)
     }
+}
+
+/// Bytes that are read together. The longest block that is written is about a quarter of it.
+fn chunk() -> usize {
+    (cores() * SHARE).min(CHUNK)
 }
 
 /// Whether a block that begins at `at` of a file of `length` bytes need not be looked at.

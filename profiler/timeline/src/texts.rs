@@ -39,7 +39,12 @@ impl Texts {
 
     /// The text at a place that `unpack` returned.
     pub(crate) fn text(&self, place: &Range<usize>) -> &str {
-        self.bytes.get(place.clone()).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or("?")
+        std::str::from_utf8(self.bytes(place)).unwrap_or("?")
+    }
+
+    /// The same as bytes.
+    pub(crate) fn bytes(&self, place: &Range<usize>) -> &[u8] {
+        self.bytes.get(place.clone()).unwrap_or_default()
     }
 
     fn close(&mut self) {
