@@ -3,6 +3,7 @@
 //! [`read`] gives a run's [`Timeline`], [`Tail`] follows one that is being written, [`SegmentWriter`] writes one. The
 //! bytes are described at the top of `format.rs` (blocks) and `encode.rs` (records).
 
+mod appender;
 mod assemble;
 mod attach;
 mod decode;
@@ -17,7 +18,9 @@ mod listing;
 mod manifest;
 pub mod metrics;
 mod order;
+mod pack;
 mod part;
+mod parts;
 mod process;
 mod rank;
 mod read;
@@ -36,12 +39,12 @@ mod varint;
 mod visit;
 
 pub use error::{Error, Result};
-pub use iterations::{IterationRow, IterationsWriter, read_iterations};
+pub use files::StreamOptions;
+pub use iterations::{IterationRow, Iterations, IterationsWriter, PartOptions, iterations, read_iterations};
 pub use manifest::{MANIFEST_SCHEMA, Manifest, State};
 pub use metrics::{MetricsRow, MetricsWriter, read_metrics};
-pub use run_dir::RunDir;
-pub use files::StreamOptions;
 pub use read::{ReadOptions, read, read_with, visit};
+pub use run_dir::RunDir;
 pub use segment::SegmentWriter;
 pub use sync::SyncStats;
 pub use tail::Tail;

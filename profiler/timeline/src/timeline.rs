@@ -1,8 +1,8 @@
 //! A run's timeline in memory: what every reader works on.
 
 use crate::record::{
-    Anchor, Counter, DeviceAnchor, Expired, Flow, Iteration, Lane, LaneId, LaneTotals, Mark, NameId, OpenSpan, Sample, Span,
-    StackSample, Totals,
+    Anchor, Counter, DeviceAnchor, Expired, Flow, Iteration, Lane, LaneId, LaneTotals, Mark, NameId, OpenSpan, Sample,
+    Span, StackSample, Totals,
 };
 
 /// Everything that was read of a run, of all ranks and segments.

@@ -147,7 +147,11 @@ impl Dictionary {
             return Some(());
         }
         let both = (first, self.texts.plain(input)?, u32::try_from(input.number()?).ok()?);
-        if tag == tag::LANE { self.lanes.push(both) } else { self.counters.push(both) }
+        if tag == tag::LANE {
+            self.lanes.push(both)
+        } else {
+            self.counters.push(both)
+        }
         Some(())
     }
 }

@@ -5,6 +5,7 @@
 mod csv;
 mod damage;
 mod golden;
+mod parts;
 mod roundtrip;
 mod run_dir;
 mod size;
