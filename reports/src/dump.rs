@@ -50,7 +50,8 @@ pub fn records(timeline: &Timeline, out: &mut impl Write) -> Result<()> {
     totals(timeline, out)
 }
 
-/// Writes the counts alone: what was read, what was lost, whether the stream is whole.
+/// Writes the counts alone: what was read, what was lost, what `keep` has deleted (it was written, so it counts as written;
+/// `detail_from` is CLOCK_MONOTONIC), whether the stream is whole.
 ///
 /// # Errors
 /// If writing fails.
@@ -78,6 +79,12 @@ pub fn totals(timeline: &Timeline, out: &mut impl Write) -> Result<()> {
         "totals {sum} open={} negative={} unresolved={} misplaced={}",
         t.open, t.negative, t.unresolved, t.misplaced
     )?;
+    if timeline.expired.segments > 0 {
+        let (expired, from) =
+            (timeline.expired, timeline.detail_from_ns.map_or_else(|| "N/A".into(), |ns| ns.to_string()));
+        let (records, segments, bytes) = (expired.records, expired.segments, expired.bytes);
+        writeln!(out, "expired records={records} segments={segments} bytes={bytes} detail_from={from}")?;
+    }
     let whole = if h.ended && h.bad_blocks == 0 { "whole" } else { "not whole" };
     writeln!(out, "health {whole} ended={} bad_blocks={} skipped_bytes={}", h.ended, h.bad_blocks, h.skipped_bytes)?;
     for problem in &h.problems {

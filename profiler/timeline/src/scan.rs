@@ -213,12 +213,13 @@ fn chunk() -> usize {
     (cores() * SHARE).min(CHUNK)
 }
 
-/// Whether a block that begins at `at` of a file of `length` bytes need not be looked at.
+/// Whether a block that begins at `at` of a file of `length` bytes need not be looked at. The first one of a segment dates
+/// it, the last ones sum it up.
 fn passes(header: &Header, window: Window, at: u64, length: u64) -> bool {
     let end = at + HEADER as u64 + u64::from(header.length);
     let timeless = header.first_ns == 0 && header.last_ns == 0;
     let outside = header.last_ns < window.from_ns || header.first_ns > window.to_ns;
-    outside && !timeless && !header.end && end + TAIL <= length
+    outside && !timeless && !header.end && at > 0 && end + TAIL <= length
 }
 
 /// Distance to the next whole block, which is not at the begin of `bytes`.

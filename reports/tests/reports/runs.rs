@@ -4,7 +4,7 @@ use crate::support::small_run;
 use dflash_reports::dump;
 use dflash_reports::runs::list;
 use dflash_reports::text::Look;
-use dflash_reports::timeline::record::{DeviceAnchor, LaneId, LaneTotals, NameId, StackSample};
+use dflash_reports::timeline::record::{DeviceAnchor, Expired, LaneId, LaneTotals, NameId, StackSample};
 use dflash_reports::timeline::{Manifest, RunDir, State};
 
 #[test]
@@ -63,14 +63,17 @@ fn the_dump_shows_stacks_anchors_and_each_lanes_accounts() {
         LaneTotals { lane: first, emitted: 10, written: 7, dropped: 3 },
         LaneTotals { lane: second, emitted: 10, written: 7, dropped: 2 },
     ];
+    timeline.expired = Expired { records: 1_000, segments: 2, bytes: 12_345 };
+    timeline.detail_from_ns = Some(1_000);
     let mut out = Vec::new();
     dump::records(&timeline, &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
-    let new = |line: &&str| ["stack ", "device-anchor ", "lane "].iter().any(|word| line.starts_with(word));
+    let new = |line: &&str| ["stack ", "device-anchor ", "lane ", "expired "].iter().any(|word| line.starts_with(word));
     insta::assert_snapshot!(text.lines().filter(new).collect::<Vec<_>>().join("\n"), @r"
     stack target:0@0 #3 target.put tid=77 time=-995 spans=target.forward frames=target.put;target.forward
     device-anchor target.forward time=-991 device=-3 uncertainty=1000
     lane target:0@0 emitted=10 written=7 dropped=3
     lane drafter:0@0 emitted=10 written=7 dropped=2 unaccounted=1
+    expired records=1000 segments=2 bytes=12345 detail_from=1000
     ");
 }

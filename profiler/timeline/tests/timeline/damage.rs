@@ -133,3 +133,22 @@ fn names_that_are_trouble_elsewhere() {
     assert_eq!(timeline.names[..4], texts[..4]);
     assert_eq!(timeline.names[4].len(), 1 << 20, "cut, so that a block stays readable");
 }
+
+#[test]
+fn a_sound_block_with_an_unknown_record_says_update() {
+    let run = Run::new();
+    small(&run);
+    let mut bytes = run.bytes();
+    let starts = starts(&bytes);
+    // The first record behind the texts of the second block becomes one that no version has written yet.
+    let (begin, end) = (starts[1], starts[2]);
+    let open = bytes[begin + 48..end].iter().rposition(|byte| *byte == 0x0f).unwrap() + begin + 48;
+    bytes[open] = 0x3f;
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[begin..begin + 44]), &bytes[begin + 48..end]);
+    bytes[begin + 44..begin + 48].copy_from_slice(&crc.to_le_bytes());
+    let timeline = run.read_as(&bytes);
+    let problems = &timeline.health.problems;
+    assert!(problems[0].contains("does not know") && problems[0].contains("update dflash"), "{problems:?}");
+    assert_eq!((problems.len(), timeline.health.bad_blocks, timeline.iterations.len()), (1, 1, 1));
+    assert!(timeline.health.ended, "the other blocks are kept, and nothing of this one");
+}

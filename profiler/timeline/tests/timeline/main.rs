@@ -4,7 +4,9 @@
 
 mod csv;
 mod damage;
+mod faults;
 mod golden;
+mod keep;
 mod parts;
 mod roundtrip;
 mod run_dir;
