@@ -152,7 +152,7 @@ impl Encoder {
         let late = since >= 1 << 24;
         let bytes = if sort == FLOAT { 8 } else { 8 - value.leading_zeros() as usize / 8 };
         let (code, bytes) = if bytes > 6 { (7, 8) } else { (bytes, bytes) };
-        let tag = tag::SAMPLE | (sort << 4 | code) as u8 | u8::from(late) * tag::SAMPLE_LATE;
+        let tag = tag::SAMPLE | (sort << 4 | code) as u8 | (u8::from(late) * tag::SAMPLE_LATE);
         let mut record = Record::new(room(&mut self.bytes, self.used), tag);
         record.small(counter.0);
         record.fixed(since, if late { 8 } else { 3 });

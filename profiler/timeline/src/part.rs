@@ -106,10 +106,10 @@ impl Part {
 impl Visit for Part {
     #[inline]
     fn span(&mut self, span: Span) {
-        if self.wanted(span.begin_ns, span.duration_ns) {
-            if let Some(lane) = self.spans.get_mut(span.lane.0 as usize) {
-                lane.push(span);
-            }
+        if self.wanted(span.begin_ns, span.duration_ns)
+            && let Some(lane) = self.spans.get_mut(span.lane.0 as usize)
+        {
+            lane.push(span);
         }
     }
 

@@ -2,6 +2,8 @@
 //!
 //! `cargo run --release -p dflash-timeline --example soak [HOURS]`; `make soak` runs 72 simulated hours.
 
+#![expect(clippy::print_stdout, reason = "an example shows what it finds")]
+
 mod rows;
 #[path = "../stream_rate/stream.rs"]
 mod stream;
@@ -97,8 +99,8 @@ impl Soak {
                     s.time_ns += shift_ns;
                     s
                 })?,
-                Event::Flush(_) => {
-                    self.stream.flush(&[], Totals { emitted: self.emitted, ..Totals::default() })?;
+                Event::Flush(open) => {
+                    self.stream.flush(open, Totals { emitted: self.emitted, ..Totals::default() })?;
                     continue;
                 }
             }

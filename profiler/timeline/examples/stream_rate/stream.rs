@@ -1,15 +1,15 @@
 //! A stream as a training of eight GPUs makes it: 8 lanes, 576,000 spans and 210,000 counter samples in 405 seconds.
 
+use dflash_timeline::SegmentWriter;
 use dflash_timeline::record::{
-    Counter, CounterId, DeviceTime, Iteration, Kind, Lane, LaneId, LaneTotals, NameId, OpenSpan, Sample, Span, Totals,
+    Counter, CounterId, DeviceTime, Iteration, Kind, Lane, LaneId, NameId, OpenSpan, Sample, Span,
 };
-use dflash_timeline::{Result, SegmentWriter};
 
 pub const SPANS: u64 = 576_000;
 pub const SAMPLES: u64 = 210_000;
 const SECONDS: u64 = 405;
 const BLOCK_NS: i64 = 250_000_000;
-const LANES: u64 = 8;
+pub const LANES: u64 = 8;
 /// Stages of an iteration; under the fourth one lie as many spans again, as layers do.
 const STAGES: [&str; 6] =
     ["drafter.wait", "drafter.upload", "drafter.mask", "drafter.forward", "drafter.backward", "drafter.step"];
@@ -177,36 +177,4 @@ fn samples(dice: &mut Dice, timed: &mut Vec<(i64, Event)>) {
             timed.push((time_ns, Event::Sample(sample)));
         }
     }
-}
-
-/// Writes the stream; returns how many records that were and how many bytes it has.
-pub fn write(mut writer: SegmentWriter, events: &[Event]) -> Result<(u64, u64)> {
-    introduce(&mut writer);
-    let mut lanes = [0_u64; LANES as usize];
-    let mut emitted = 0;
-    for event in events {
-        match event {
-            Event::Span(span) => {
-                lanes[span.lane.0 as usize] += 1;
-                writer.span(span)?;
-            }
-            Event::Iteration(iteration) => {
-                lanes[iteration.lane.0 as usize] += 1;
-                writer.iteration(iteration)?;
-            }
-            Event::Sample(sample) => writer.sample(sample)?,
-            Event::Flush(open) => {
-                for (lane, emitted) in (0..).map(LaneId).zip(lanes) {
-                    writer.lane_totals(&LaneTotals { lane, emitted, written: emitted, dropped: 0 });
-                }
-                writer.flush(open, Totals { emitted, ..Totals::default() })?;
-                continue;
-            }
-        }
-        emitted += 1;
-    }
-    writer.flush(&[], Totals { emitted, ..Totals::default() })?;
-    let bytes = writer.bytes();
-    writer.end(&[], Totals { emitted, ..Totals::default() })?;
-    Ok((emitted, bytes))
 }

@@ -95,10 +95,10 @@ impl Encoder {
         let iteration = span.iteration.map_or(0, |n| n.wrapping_add(1));
         let (same_lane, same_iteration) = (self.last_lane == lane.0, state.span_iteration == iteration);
         let known = self.shapes.name(name);
-        let mut flags = u8::from(same_lane) * SAME_LANE | u8::from(same_iteration) * SAME_ITERATION;
+        let mut flags = (u8::from(same_lane) * SAME_LANE) | (u8::from(same_iteration) * SAME_ITERATION);
         flags |= u8::from(span.device.is_some()) * DEVICE;
         if let Some(index) = span.index {
-            flags |= INDEX | u8::from(index == known.next_index) * INDEX_NEXT;
+            flags |= INDEX | (u8::from(index == known.next_index) * INDEX_NEXT);
             known.next_index = index.wrapping_add(1);
         }
         let (shape, depth) = known.shapes[usize::from(flags) % FLAGS];

@@ -85,7 +85,7 @@ fn a_full_disk_is_said_with_the_file() {
     let mut child = start(&run, "trap '' XFSZ; ulimit -f 16;");
     let lines: Vec<String> = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap).collect();
     child.wait().unwrap();
-    let last = lines.iter().filter_map(|line| written(line)).last().unwrap();
+    let last = lines.iter().filter_map(|line| written(line)).next_back().unwrap();
     let error = lines.iter().find_map(|line| line.split_once("error ")).unwrap().1;
     assert!(error.contains("rank0-000001.dft: cannot write it:"), "{error}");
     let timeline = read(&run.dir).unwrap();

@@ -13,3 +13,8 @@ mod run_dir;
 mod size;
 mod support;
 mod tail;
+
+#[path = "../../examples/stream_rate/stream.rs"]
+mod stream;
+#[path = "../../examples/stream_rate/write.rs"]
+mod write;

@@ -2,16 +2,20 @@
 
 use dflash_timeline::{SegmentWriter, read};
 
+use crate::stream;
 use crate::support::{Run, SEGMENT};
-
-#[path = "../../examples/stream_rate/stream.rs"]
-mod stream;
+use crate::write::Written;
 
 /// Bytes a span of everything in the file: samples, iterations, open spans, texts, headers.
 fn bytes_a_span(device: bool) -> f64 {
     let run = Run::new();
-    let writer = SegmentWriter::create(&run.dir, 0, SEGMENT).unwrap();
-    let (records, bytes) = stream::write(writer, &stream::events(device)).unwrap();
+    let mut writer = SegmentWriter::create(&run.dir, 0, SEGMENT).unwrap();
+    let mut written = Written::default();
+    stream::introduce(&mut writer);
+    written.write(&mut writer, &stream::events(device)).unwrap();
+    writer.flush(&[], written.totals()).unwrap();
+    let (records, bytes) = (written.records, writer.bytes());
+    writer.end(&[], written.totals()).unwrap();
     let timeline = read(&run.dir).unwrap();
     assert!(timeline.health.ended && timeline.health.problems.is_empty(), "{:?}", timeline.health);
     assert_eq!((timeline.spans.len() as u64, timeline.totals.written), (stream::SPANS, records));
