@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dflash_timeline::RunDir;
+use dflash_timeline::{RunDir, StreamOptions};
 
 use crate::CpuOptions;
 
@@ -33,8 +33,8 @@ pub struct Options {
     pub level: Level,
     /// Records that a lane may be ahead of the writer; more are dropped and counted.
     pub ring: usize,
-    /// Bytes after which a segment of the timeline ends and the next begins.
-    pub segment_bytes: u64,
+    /// How the timeline lies on the disk: the size of its segments, how much of it is kept, how often it is synced.
+    pub stream: StreamOptions,
     /// How often the writer collects and writes.
     pub write_every: Duration,
     /// How often CPU time and memory of the process are sampled; `None`: never.
@@ -119,7 +119,7 @@ impl Options {
             attempt: 1,
             level: Level::default(),
             ring: 8192,
-            segment_bytes: 64 << 20,
+            stream: StreamOptions::default(),
             write_every: Duration::from_millis(250),
             sample_every: Some(Duration::from_secs(1)),
             nvml: crate::NvmlOptions::default(),

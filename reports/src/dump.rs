@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::text::harmless;
 use dflash_timeline::Timeline;
-use dflash_timeline::record::{FlowEnd, LaneId, Severity};
+use dflash_timeline::record::{FlowEnd, LaneId, NameId, Severity};
 use std::io::Write;
 
 /// Writes every record. Times are nanoseconds since the first record of the timeline.
@@ -13,8 +13,7 @@ use std::io::Write;
 pub fn records(timeline: &Timeline, out: &mut impl Write) -> Result<()> {
     let origin = timeline.extent().map_or(0, |(first, _)| first);
     let at = |ns: i64| ns.wrapping_sub(origin);
-    let lane =
-        |id: LaneId| timeline.lane(id).map_or_else(|| "?".into(), |l| format!("{}@{}", harmless(&l.name), l.rank));
+    let lane = |id: LaneId| lane_text(timeline, id);
     for i in &timeline.iterations {
         let (cpu, tokens) = (known(i.cpu_ns), known(i.tokens));
         let (who, kind) = (lane(i.lane), i.kind.as_str());
@@ -44,13 +43,15 @@ pub fn records(timeline: &Timeline, out: &mut impl Write) -> Result<()> {
         let severity = if m.severity == Severity::Warning { "warning" } else { "info" };
         writeln!(out, "mark {severity} time={} {}", at(m.time_ns), harmless(&m.text))?;
     }
+    stacks_and_anchors(timeline, at, out)?;
     for o in &timeline.open {
         writeln!(out, "open {} {} begin={}", lane(o.lane), harmless(timeline.name(o.name)), at(o.begin_ns))?;
     }
     totals(timeline, out)
 }
 
-/// Writes the counts alone: what was read, what was lost, whether the stream is whole.
+/// Writes the counts alone: what was read, what was lost, what `keep` has deleted (it was written, so it counts as written;
+/// `detail_from` is CLOCK_MONOTONIC), whether the stream is whole.
 ///
 /// # Errors
 /// If writing fails.
@@ -58,25 +59,69 @@ pub fn totals(timeline: &Timeline, out: &mut impl Write) -> Result<()> {
     let (t, h) = (&timeline.totals, &timeline.health);
     writeln!(
         out,
-        "read lanes={} iterations={} spans={} samples={} flows={} marks={}",
+        "read lanes={} iterations={} spans={} samples={} flows={} marks={} stacks={}",
         timeline.lanes.len(),
         timeline.iterations.len(),
         timeline.spans.len(),
         timeline.samples.len(),
         timeline.flows.len(),
-        timeline.marks.len()
+        timeline.marks.len(),
+        timeline.stacks.len()
     )?;
+    for lane in &timeline.lane_totals {
+        let who = lane_text(timeline, lane.lane);
+        let sum = sum_text(lane.emitted, lane.written, lane.dropped);
+        writeln!(out, "lane {who} {sum}")?;
+    }
+    let sum = sum_text(t.emitted, t.written, t.dropped);
     writeln!(
         out,
-        "totals emitted={} written={} dropped={} open={} negative={} unresolved={} misplaced={}",
-        t.emitted, t.written, t.dropped, t.open, t.negative, t.unresolved, t.misplaced
+        "totals {sum} open={} negative={} unresolved={} misplaced={}",
+        t.open, t.negative, t.unresolved, t.misplaced
     )?;
+    if timeline.expired.segments > 0 {
+        let (expired, from) =
+            (timeline.expired, timeline.detail_from_ns.map_or_else(|| "N/A".into(), |ns| ns.to_string()));
+        let (records, segments, bytes) = (expired.records, expired.segments, expired.bytes);
+        writeln!(out, "expired records={records} segments={segments} bytes={bytes} detail_from={from}")?;
+    }
     let whole = if h.ended && h.bad_blocks == 0 { "whole" } else { "not whole" };
     writeln!(out, "health {whole} ended={} bad_blocks={} skipped_bytes={}", h.ended, h.bad_blocks, h.skipped_bytes)?;
     for problem in &h.problems {
         writeln!(out, "problem {}", harmless(problem))?;
     }
     Ok(())
+}
+
+/// Sampled stacks and the devices' clock anchors.
+fn stacks_and_anchors(timeline: &Timeline, at: impl Fn(i64) -> i64, out: &mut impl Write) -> Result<()> {
+    let name = |id: &NameId| harmless(timeline.name(*id));
+    let row = |ids: &[NameId]| ids.iter().map(name).collect::<Vec<_>>().join(";");
+    for s in &timeline.stacks {
+        let lane = s.lane.map_or_else(|| "N/A".into(), |id| lane_text(timeline, id));
+        let (thread, iteration, time) = (name(&s.thread), known(s.iteration), at(s.time_ns));
+        let (spans, frames) = (row(&s.spans), row(&s.frames));
+        writeln!(out, "stack {lane} #{iteration} {thread} tid={} time={time} spans={spans} frames={frames}", s.tid)?;
+    }
+    for a in &timeline.anchors {
+        writeln!(out, "anchor time={} unix={}", at(a.monotonic_ns), a.realtime_ns)?;
+    }
+    for a in &timeline.device_anchors {
+        let (device, time) = (name(&a.device), at(a.host_ns));
+        writeln!(out, "device-anchor {device} time={time} device={} uncertainty={}", a.device_ns, a.uncertainty_ns)?;
+    }
+    Ok(())
+}
+
+fn lane_text(timeline: &Timeline, id: LaneId) -> String {
+    timeline.lane(id).map_or_else(|| "?".into(), |lane| format!("{}@{}", harmless(&lane.name), lane.rank))
+}
+
+/// The three counts, and what is wrong with them if they do not add up.
+fn sum_text(emitted: u64, written: u64, dropped: u64) -> String {
+    let missing = i128::from(emitted) - i128::from(written) - i128::from(dropped);
+    let doubt = if missing == 0 { String::new() } else { format!(" unaccounted={missing}") };
+    format!("emitted={emitted} written={written} dropped={dropped}{doubt}")
 }
 
 fn known(value: Option<u64>) -> String {

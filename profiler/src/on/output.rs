@@ -135,6 +135,11 @@ impl Output {
         self.stream.as_ref().map_or(0, SegmentWriter::bytes)
     }
 
+    /// CPU time of the thread that syncs the stream.
+    pub(crate) fn sync_cpu_ns(&self) -> u64 {
+        self.stream.as_ref().map_or(0, |stream| stream.sync_stats().cpu_ns)
+    }
+
     /// Records in the stream.
     pub(crate) fn written(&self) -> u64 {
         self.stream.as_ref().map_or_else(|| self.accounts.totals().written, SegmentWriter::written)

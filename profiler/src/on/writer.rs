@@ -51,7 +51,7 @@ pub(crate) struct Ended {
 
 impl Writer {
     pub(crate) fn new(hub: Arc<Hub>, remarks: Receiver<Remark>, options: &Options) -> Result<Self> {
-        let stream = SegmentWriter::create(&options.run, options.rank, options.segment_bytes)?;
+        let stream = SegmentWriter::with_options(&options.run, options.rank, &options.stream)?;
         let csv = IterationsWriter::open(&options.run.iterations_csv())?;
         let anchor = anchor();
         let to_unix_ns = anchor.realtime_ns.saturating_sub(anchor.monotonic_ns);
@@ -165,7 +165,11 @@ impl Writer {
 
     fn sample(&mut self) {
         let cpu_ns = dflash_sys::thread_cpu_ns() + self.hub.device.cpu_ns.load(Ordering::Relaxed);
-        let readings = [("profiler.cpu", "ns", cpu_ns as f64), ("profiler.bytes", "bytes", self.out.bytes() as f64)];
+        let readings = [
+            ("profiler.cpu", "ns", cpu_ns as f64),
+            ("profiler.sync.cpu", "ns", self.out.sync_cpu_ns() as f64),
+            ("profiler.bytes", "bytes", self.out.bytes() as f64),
+        ];
         let time_ns = dflash_sys::monotonic_ns();
         for (name, unit, value) in readings {
             self.out.own_sample(name, unit, time_ns, value);

@@ -5,6 +5,8 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
+use dflash_profiler::timeline::read;
+use dflash_profiler::timeline::record::{NameId, StackSample};
 use dflash_profiler::{Kind, Profiler, begin_iteration, span};
 
 use crate::profile::Sample;
@@ -126,13 +128,28 @@ fn samples_go_into_the_timeline_while_it_is_on() {
     assert!(error.contains("only one of the two"), "{error}");
     assert!(profiler.cpu_start(99).is_err());
     assert!(profiler.pprof_stop(&recording.profile_file()).is_err(), "that is not what runs");
-    burn_cpu(A_WHILE);
+    let lane = profiler.lane("drafter:0", "cpu");
+    named("busy", move || {
+        let _lane = lane.enter();
+        let _span = span!("drafter.forward");
+        burn_cpu(A_WHILE);
+    })
+    .join()
+    .unwrap();
     let report = profiler.cpu_stop().unwrap();
     assert!(report.samples > 5, "{report}");
     assert!(profiler.cpu_stop().is_err());
     let totals = profiler.finish();
     assert!(totals.emitted > report.samples, "each is a record, and so is the report: {totals:?}");
     assert_eq!(totals.emitted, totals.written + totals.dropped);
+    let timeline = read(&recording.run).unwrap();
+    assert_eq!(timeline.stacks.len() as u64, report.samples);
+    let on_lane: Vec<_> = timeline.stacks.iter().filter(|s| s.lane.is_some()).collect();
+    let as_wanted = |s: &&&StackSample| {
+        let names = |ids: &[NameId]| ids.iter().map(|id| timeline.name(*id).to_owned()).collect::<Vec<_>>();
+        names(&s.spans) == ["drafter.forward"] && names(&s.frames).iter().any(|frame| frame.contains("burn_cpu"))
+    };
+    assert_most((on_lane.len() as u64, on_lane.iter().filter(as_wanted).count() as u64));
 }
 
 #[test]

@@ -15,6 +15,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 pub struct Recording {
     pub profiler: Profiler,
+    pub run: RunDir,
     pub directory: tempfile::TempDir,
     _alone: MutexGuard<'static, ()>,
 }
@@ -28,10 +29,10 @@ impl Recording {
         let alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
         let directory = tempfile::tempdir().unwrap();
         let run = RunDir::create(directory.path(), "test", Manifest::default()).unwrap();
-        let mut options = Options::new(run);
+        let mut options = Options::new(run.clone());
         (options.sample_every, options.nvml.every) = (None, None);
         change(&mut options);
-        Self { profiler: Profiler::start(options).unwrap(), directory, _alone: alone }
+        Self { profiler: Profiler::start(options).unwrap(), run, directory, _alone: alone }
     }
 
     pub fn profile_file(&self) -> PathBuf {

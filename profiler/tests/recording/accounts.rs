@@ -76,7 +76,7 @@ fn a_thread_that_panics_leaves_its_spans() {
 #[test]
 fn a_disk_that_fails_is_said_and_the_program_goes_on() {
     let recording = Recording::with(|options| {
-        options.segment_bytes = 1;
+        options.stream.segment_bytes = 1;
         options.write_every = Duration::from_millis(5);
     });
     let lane = recording.profiler.lane("a", "cpu").enter();
@@ -113,7 +113,7 @@ fn a_disk_that_fails_is_said_and_the_program_goes_on() {
 #[test]
 fn segments_rotate_and_attempts_follow_each_other() {
     let recording = Recording::with(|options| {
-        options.segment_bytes = 200;
+        options.stream.segment_bytes = 200;
         options.write_every = Duration::from_millis(2);
     });
     let segments = || fs::read_dir(recording.run.timeline_dir()).unwrap().count();
@@ -130,7 +130,7 @@ fn segments_rotate_and_attempts_follow_each_other() {
     let (_, first) = recording.finish();
 
     let mut options = Options::new(recording.run.clone());
-    (options.attempt, options.sample_every, options.segment_bytes) = (2, None, 200);
+    (options.attempt, options.sample_every, options.stream.segment_bytes) = (2, None, 200);
     options.nvml.every = None;
     options.write_every = Duration::from_millis(2);
     let second = Profiler::start(options).unwrap();

@@ -1,78 +1,112 @@
 //! One timeline out of the blocks of all ranks and segments.
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::Hash;
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::decode::Block;
-use crate::format::Header;
-use crate::record::{Counter, CounterId, Lane, LaneId, NameId, OpenSpan, Totals};
-use crate::scan::Found;
+use crate::decode::{PADDING, States, decode};
+use crate::dictionary::Known;
+use crate::format::{HEADER, Header};
+use crate::order;
+use crate::part::{Part, Task, Window, decode_all};
+use crate::rank::{Rank, add_lanes};
+use crate::record::{Expired, LaneId, Span, Totals};
+use crate::scan::{Batch, Found};
+use crate::tee::Tee;
 use crate::timeline::Timeline;
+use crate::visit::{Account, Visit};
 
-/// Grows a timeline block by block.
+/// Grows a timeline batch by batch.
 #[derive(Debug, Default)]
 pub(crate) struct Assembler {
     pub timeline: Timeline,
-    names: HashMap<String, u32>,
-    lanes: HashMap<Lane, u32>,
-    counters: HashMap<Counter, u32>,
+    known: Known,
     ranks: BTreeMap<u32, Rank>,
     /// Last time of any block.
     pub newest_ns: Option<i64>,
-}
-
-/// Where a rank's stream stands.
-#[derive(Debug, Default)]
-struct Rank {
-    /// Sequence number that the next block must have.
-    next: Option<u32>,
-    /// Damaged stretches since the last good block.
-    damaged: u64,
-    ended: bool,
-    open: Vec<OpenSpan>,
-    totals: Totals,
-    /// Totals of earlier attempts.
-    past: Totals,
+    /// Spans that came since the timeline was sorted: of each batch, by lane.
+    new_spans: Vec<Vec<Vec<Span>>>,
 }
 
 impl Assembler {
-    /// Takes what a segment of `rank` held; `path` is for what is said about damage.
-    pub(crate) fn add(&mut self, path: &Path, rank: u32, found: Found) {
-        match found {
-            Found::Block(header, block) => self.block(path, rank, &header, *block),
-            Found::Skipped { at, bytes } => {
-                self.ranks.entry(rank).or_default().damaged += 1;
-                let health = &mut self.timeline.health;
-                health.bad_blocks += 1;
-                health.skipped_bytes += bytes;
-                health.problems.push(format!("{}: {bytes} bytes at {at} are damaged and were skipped", path.display()));
+    /// Where a rank's stream stands.
+    pub(crate) fn rank(&mut self, rank: u32) -> &mut Rank {
+        self.ranks.entry(rank).or_default()
+    }
+
+    /// Takes what a segment of `rank` held; `path` is for what is said about damage. Records outside of `window` are left
+    /// out.
+    pub(crate) fn add(&mut self, path: &Path, rank: u32, batch: &Batch<'_>, window: Option<Window>) {
+        let (tasks, mut bad) = self.tasks(batch, window);
+        let mut parts = decode_all(&tasks, self.timeline.lanes.len());
+        let mut accounts = Vec::new();
+        for part in &mut parts {
+            bad.append(&mut part.bad);
+            accounts.append(&mut part.accounts);
+        }
+        bad.sort_unstable();
+        self.keep_books(path, rank, batch, &bad, accounts);
+        parts.into_iter().for_each(|part| self.take(part));
+    }
+
+    /// The same, but the records go to `visit` one by one.
+    pub(crate) fn show(
+        &mut self,
+        path: &Path,
+        rank: u32,
+        batch: &Batch<'_>,
+        window: Option<Window>,
+        visit: &mut impl Visit,
+    ) {
+        let count = |timeline: &Timeline| timeline.names.len() + timeline.lanes.len() + timeline.counters.len();
+        let before = count(&self.timeline);
+        let (tasks, mut bad) = self.tasks(batch, window);
+        if count(&self.timeline) > before {
+            visit.texts(&self.timeline);
+        }
+        let (mut states, mut accounts) = (States::default(), Vec::new());
+        for task in &tasks {
+            let mut tee = Tee { visit, place: task.place, cut: task.cut, accounts: &mut accounts };
+            if decode(task.records, &task.ids, &mut states, &mut tee).is_none() {
+                bad.push(task.place);
             }
         }
+        self.keep_books(path, rank, batch, &bad, accounts);
     }
 
     /// Says that a rank's file ends in the middle of a block.
     pub(crate) fn torn(&mut self, path: &Path, at: u64, bytes: u64) {
-        let health = &mut self.timeline.health;
-        health.skipped_bytes += bytes;
+        self.timeline.health.skipped_bytes += bytes;
         let place = path.display();
-        health.problems.push(format!("{place}: torn: the last {bytes} bytes, from {at} on, are no whole block"));
+        self.problem(format!("{place}: torn: the last {bytes} bytes, from {at} on, are no whole block"));
+    }
+
+    /// Adds a line to what is wrong with the stream.
+    pub(crate) fn problem(&mut self, text: String) {
+        self.timeline.health.problems.push(text);
     }
 
     /// Sorts what was added, and sums the ranks up.
     pub(crate) fn settle(&mut self) {
+        self.settle_spans();
         let timeline = &mut self.timeline;
-        // The sort is stable and quick on what is nearly sorted, which blocks are.
-        timeline.spans.sort_by_key(|s| (s.lane, s.begin_ns, s.depth));
-        timeline.iterations.sort_by_key(|i| (i.lane, i.begin_ns));
-        timeline.samples.sort_by_key(|s| s.time_ns);
-        timeline.flows.sort_by_key(|f| f.time_ns);
-        timeline.marks.sort_by_key(|m| m.time_ns);
-        timeline.anchors.sort_by_key(|a| a.monotonic_ns);
+        order::sort(&mut timeline.iterations, |i| (i.lane, i.begin_ns));
+        order::sort(&mut timeline.samples, |s| s.time_ns);
+        order::sort(&mut timeline.flows, |f| f.time_ns);
+        order::sort(&mut timeline.marks, |m| m.time_ns);
+        order::sort(&mut timeline.stacks, |s| s.time_ns);
+        order::sort(&mut timeline.anchors, |a| (a.monotonic_ns, a.realtime_ns));
+        timeline.anchors.dedup();
+        order::sort(&mut timeline.device_anchors, |a| a.host_ns);
+        self.ranks.values_mut().for_each(|rank| rank.say_gaps(&mut timeline.health));
         let ranks = self.ranks.values();
-        timeline.open = ranks.clone().flat_map(|rank| rank.open.iter().copied()).collect();
-        timeline.totals = ranks.clone().fold(Totals::default(), |sum, rank| sum.plus(&rank.past).plus(&rank.totals));
-        timeline.health.ended = !self.ranks.is_empty() && self.ranks.values().all(|rank| rank.ended);
+        timeline.open = ranks.clone().flat_map(|rank| rank.open().iter().copied()).collect();
+        timeline.totals = ranks.clone().fold(Totals::default(), |sum, rank| sum.plus(&rank.totals()));
+        timeline.expired = ranks.clone().fold(Expired::default(), |sum, rank| sum.plus(&rank.expired()));
+        timeline.detail_from_ns = ranks.clone().filter_map(Rank::detail_from_ns).max();
+        let mut lanes = BTreeMap::new();
+        ranks.clone().for_each(|rank| add_lanes(&mut lanes, rank.lanes().copied()));
+        timeline.lane_totals = lanes.into_values().collect();
+        timeline.health.ended = !self.ranks.is_empty() && self.ranks.values().all(Rank::ended);
     }
 
     /// Forgets what ended before `from_ns`.
@@ -84,96 +118,111 @@ impl Assembler {
         timeline.samples.retain(|s| s.time_ns >= from_ns);
         timeline.flows.retain(|f| f.time_ns >= from_ns);
         timeline.marks.retain(|m| m.time_ns >= from_ns);
+        timeline.device_anchors.retain(|a| a.host_ns >= from_ns);
+        timeline.stacks.retain(|s| s.time_ns >= from_ns);
         // The first anchor dates the run, however old it is.
         let first = timeline.anchors.first().copied();
         timeline.anchors.retain(|a| a.monotonic_ns >= from_ns || Some(*a) == first);
     }
 
-    fn block(&mut self, path: &Path, rank: u32, header: &Header, block: Block) {
-        self.check_sequence(path, rank, header.sequence);
+    /// What is to be decoded, and the places of blocks whose texts make no sense.
+    fn tasks<'a>(&mut self, batch: &Batch<'a>, window: Option<Window>) -> (Vec<Task<'a>>, Vec<usize>) {
+        let (mut tasks, mut bad) = (Vec::new(), Vec::new());
+        for (place, found) in batch.found.iter().enumerate() {
+            let Found::Block { header, at } = found else { continue };
+            let begin = at + HEADER;
+            let padded = batch.bytes.get(begin..begin + header.length as usize + PADDING).unwrap_or_default();
+            let plain = header.codec == 0 && header.raw_length == header.length;
+            let ids = self.known.ids(header, padded, &mut self.timeline);
+            match ids.filter(|_| plain) {
+                Some((ids, records)) => {
+                    let inside = |w: &Window| header.first_ns >= w.from_ns && header.last_ns <= w.to_ns;
+                    let cut = window.filter(|window| !inside(window));
+                    tasks.push(Task { place, ids, records, cut });
+                }
+                None => bad.push(place),
+            }
+        }
+        (tasks, bad)
+    }
+
+    /// Notes which blocks came, what was skipped, and what the blocks say of the whole.
+    fn keep_books(
+        &mut self,
+        path: &Path,
+        rank: u32,
+        batch: &Batch<'_>,
+        bad: &[usize],
+        accounts: Vec<(usize, Account)>,
+    ) {
+        let mut accounts = accounts.into_iter().peekable();
+        for (place, found) in batch.found.iter().enumerate() {
+            match found {
+                Found::Block { header, .. } if bad.binary_search(&place).is_ok() => {
+                    let (version, bytes) = (header.version, HEADER as u64 + u64::from(header.length));
+                    let what = format!(
+                        "a sound block of {bytes} bytes (format version {version}) holds what this dflash does not know \
+                         and was skipped; if a newer one wrote it, update dflash"
+                    );
+                    self.skipped(path, rank, bytes, what);
+                }
+                Found::Block { header, .. } | Found::Passed(header) => {
+                    self.block(path, rank, header);
+                    while let Some((_, account)) = accounts.next_if(|(of, _)| *of == place) {
+                        self.rank(rank).account(account);
+                    }
+                }
+                Found::Skipped { at, bytes } => {
+                    self.skipped(path, rank, *bytes, format!("{bytes} bytes at {at} are damaged and were skipped"));
+                }
+                Found::Shrunk { from, to } => {
+                    let text = format!("{}: was cut from {from} to {to} bytes while it was read", path.display());
+                    self.problem(text);
+                }
+            }
+        }
+    }
+
+    fn block(&mut self, path: &Path, rank: u32, header: &Header) {
         if header.last_ns != 0 {
             self.newest_ns = Some(self.newest_ns.map_or(header.last_ns, |ns| ns.max(header.last_ns)));
         }
+        self.rank(rank).block(path, header);
+    }
+
+    fn skipped(&mut self, path: &Path, rank: u32, bytes: u64, what: String) {
+        self.rank(rank).damaged();
+        self.timeline.health.bad_blocks += 1;
+        self.timeline.health.skipped_bytes += bytes;
+        self.problem(format!("{}: {what}", path.display()));
+    }
+
+    fn take(&mut self, mut part: Part) {
         let timeline = &mut self.timeline;
-        let names = ids(&mut self.names, &mut timeline.names, block.names);
-        let lanes = ids(&mut self.lanes, &mut timeline.lanes, block.lanes);
-        let counters = ids(&mut self.counters, &mut timeline.counters, block.counters);
-        // The decoder has checked every id against its block's lists.
-        let name = |id: NameId| NameId(names[id.0 as usize]);
-        let lane = |id: LaneId| LaneId(lanes[id.0 as usize]);
-        let counter = |id: CounterId| CounterId(counters[id.0 as usize]);
-        timeline.spans.extend(block.spans.into_iter().map(|mut span| {
-            (span.name, span.lane) = (name(span.name), lane(span.lane));
-            span
-        }));
-        timeline.iterations.extend(block.iterations.into_iter().map(|mut iteration| {
-            iteration.lane = lane(iteration.lane);
-            iteration
-        }));
-        timeline.samples.extend(block.samples.into_iter().map(|mut sample| {
-            sample.counter = counter(sample.counter);
-            sample
-        }));
-        timeline.flows.extend(block.flows.into_iter().map(|mut flow| {
-            flow.lane = lane(flow.lane);
-            flow
-        }));
-        timeline.marks.extend(block.marks);
-        timeline.anchors.extend(block.anchors);
-        let state = self.ranks.entry(rank).or_default();
-        state.ended = header.end;
-        state.totals = block.totals.unwrap_or(state.totals);
-        if let Some(open) = block.open {
-            state.open = open.iter().map(|o| OpenSpan { name: name(o.name), lane: lane(o.lane), ..*o }).collect();
-        }
+        timeline.iterations.append(&mut part.iterations);
+        timeline.samples.append(&mut part.samples);
+        timeline.flows.append(&mut part.flows);
+        timeline.marks.append(&mut part.marks);
+        timeline.stacks.append(&mut part.stacks);
+        timeline.anchors.append(&mut part.anchors);
+        timeline.device_anchors.append(&mut part.device_anchors);
+        self.new_spans.push(part.spans);
     }
 
-    /// Notices blocks that are missing without a trace.
-    fn check_sequence(&mut self, path: &Path, rank: u32, sequence: u32) {
-        let state = self.ranks.entry(rank).or_default();
-        let expected = state.next.replace(sequence.wrapping_add(1));
-        let damaged = std::mem::take(&mut state.damaged);
-        if sequence == 0 && expected.is_some() {
-            // The next attempt of a resumed run.
-            state.past = state.past.plus(&std::mem::take(&mut state.totals));
-            return;
+    /// The spans, lane after lane, each lane's in order: those that were there, and those that came.
+    fn settle_spans(&mut self) {
+        let (old, new) = (std::mem::take(&mut self.timeline.spans), std::mem::take(&mut self.new_spans));
+        let count = |parts: &[Vec<Vec<Span>>]| parts.iter().flatten().map(Vec::len).sum::<usize>();
+        let mut spans = Vec::with_capacity(old.len() + count(&new));
+        let mut rest = old.as_slice();
+        for lane in 0..self.timeline.lanes.len() {
+            let begin = spans.len();
+            let (own, others) = rest.split_at(rest.partition_point(|s| s.lane <= LaneId(lane as u32)));
+            rest = others;
+            spans.extend_from_slice(own);
+            new.iter().filter_map(|part| part.get(lane)).for_each(|part| spans.extend_from_slice(part));
+            order::sort(&mut spans[begin..], |s| (s.begin_ns, s.depth));
         }
-        // A stream without its first blocks was not torn: old segments are deleted when `keep` says so.
-        let Some(expected) = expected else { return };
-        let missing = u64::from(sequence.wrapping_sub(expected)).saturating_sub(damaged);
-        if missing > 0 {
-            let health = &mut self.timeline.health;
-            health.bad_blocks += missing;
-            let text =
-                format!("{}: blocks {expected} to {} are not all there", path.display(), sequence.wrapping_sub(1));
-            health.problems.push(text);
-        }
-    }
-}
-
-/// The timeline's ids of a block's texts.
-fn ids<T: Clone + Eq + Hash>(known: &mut HashMap<T, u32>, all: &mut Vec<T>, texts: Vec<T>) -> Vec<u32> {
-    let id = |text: T| {
-        *known.entry(text).or_insert_with_key(|text| {
-            all.push(text.clone());
-            (all.len() - 1) as u32
-        })
-    };
-    texts.into_iter().map(id).collect()
-}
-
-impl Totals {
-    /// The sum of two streams' totals.
-    #[must_use]
-    pub fn plus(&self, other: &Self) -> Self {
-        Self {
-            emitted: self.emitted + other.emitted,
-            written: self.written + other.written,
-            dropped: self.dropped + other.dropped,
-            open: self.open + other.open,
-            negative: self.negative + other.negative,
-            unresolved: self.unresolved + other.unresolved,
-            misplaced: self.misplaced + other.misplaced,
-        }
+        self.timeline.spans = spans;
     }
 }

@@ -1,200 +1,213 @@
-//! A block's payload back into records. The table of what lies in it stands in `encode.rs`.
+//! A block's payload back into records. The tables of what lies in it stand in `encode.rs` and `encode/span.rs`.
 
+mod old;
+mod rare;
+mod span;
+
+use self::span::Shape;
+use crate::dictionary::{Dictionary, Ids};
 use crate::encode::{KINDS, LaneState, tag};
-use crate::record::{
-    Anchor, Counter, CounterId, DeviceTime, Flow, FlowEnd, Iteration, Lane, LaneId, Mark, NameId, OpenSpan, Sample,
-    Severity, Span, Totals,
-};
-use crate::varint::Input;
+use crate::format::Header;
+use crate::record::{CounterId, Flow, FlowEnd, Iteration, LaneId, Sample};
+use crate::varint::{Input, unzigzag};
+use crate::visit::Visit;
 
-/// The records of one block; ids are the block's own.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct Block {
-    pub names: Vec<String>,
-    pub lanes: Vec<Lane>,
-    pub counters: Vec<Counter>,
-    pub spans: Vec<Span>,
-    pub iterations: Vec<Iteration>,
-    pub samples: Vec<Sample>,
-    pub flows: Vec<Flow>,
-    pub marks: Vec<Mark>,
-    pub anchors: Vec<Anchor>,
-    /// `None`: this block does not say what is open.
-    pub open: Option<Vec<OpenSpan>>,
-    pub totals: Option<Totals>,
+/// Bytes that must follow a payload, whatever they are: so a record can be read without looking where the payload ends.
+pub(crate) const PADDING: usize = crate::varint::ROOM;
+
+/// The records of a payload, behind its texts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Records<'a> {
+    version: u8,
+    count: u32,
+    /// The records, and the padding.
+    bytes: &'a [u8],
 }
 
-/// Decodes a payload of `records` records; `None` if it is not exactly that.
-pub(crate) fn decode(payload: &[u8], records: u32) -> Option<Block> {
-    let mut decoder = Decoder { input: Input(payload), ..Decoder::default() };
-    for _ in 0..records {
-        decoder.record()?;
+impl Records<'_> {
+    pub(crate) fn length(&self) -> usize {
+        self.bytes.len()
     }
-    decoder.input.0.is_empty().then_some(decoder.block)
 }
 
-#[derive(Debug)]
-struct Decoder<'a> {
+/// Takes a block's payload, and the padding behind it, apart: texts, records. `None` if this is no payload.
+pub(crate) fn open<'a>(header: &Header, bytes: &'a [u8]) -> Option<(Dictionary, Records<'a>)> {
+    let (version, mut count) = (header.version, header.records);
+    let payload = bytes.get(..bytes.len().checked_sub(PADDING)?)?;
+    if version == 1 {
+        return Some((scattered_texts(bytes, count)?, Records { version, count, bytes }));
+    }
+    let (mut found, mut input) = (Dictionary::default(), Input(payload));
+    while count > 0 && input.0.first().is_some_and(|tag| Dictionary::holds(*tag)) {
+        found.take(&mut input, header.rank)?;
+        count -= 1;
+    }
+    let bytes = bytes.get(payload.len() - input.0.len()..)?;
+    Some((found, Records { version, count, bytes }))
+}
+
+/// In version 1 texts stand anywhere, so all records are looked at, with ids as they are.
+fn scattered_texts(bytes: &[u8], count: u32) -> Option<Dictionary> {
+    /// Takes nothing.
+    struct Nothing;
+    impl Visit for Nothing {}
+
+    // A record is a byte at least.
+    let all: Vec<u32> = (0..count.min(u32::try_from(bytes.len()).ok()?)).collect();
+    let ids = Ids { names: all.clone(), lanes: all.clone(), counters: all };
+    let (mut states, mut nothing) = (States::default(), Nothing);
+    let mut decoder = Decoder::new(Records { version: 1, count, bytes }, &ids, &mut states, &mut nothing);
+    decoder.all(count)?;
+    Some(decoder.found)
+}
+
+/// Decodes the records, which must be all that is there; `None` if they are not. Ids become those in `ids`.
+pub(crate) fn decode<V: Visit>(records: Records<'_>, ids: &Ids, states: &mut States, visit: &mut V) -> Option<()> {
+    Decoder::new(records, ids, states, visit).all(records.count)
+}
+
+/// What the next record of a lane, counter or name is a difference to, by the block's ids.
+#[derive(Debug, Default)]
+pub(crate) struct States {
+    lanes: Vec<LaneState>,
+    counters: Vec<[i64; 3]>,
+    /// The index of a name's next span, if it is the one after the last.
+    next_index: Vec<u64>,
+    shapes: Vec<Shape>,
+}
+
+struct Decoder<'a, 'v, V> {
+    version: u8,
+    /// The rest of the payload, and the padding.
     input: Input<'a>,
-    block: Block,
-    states: Vec<LaneState>,
-    last_lane: Option<LaneId>,
+    ids: &'v Ids,
+    states: &'v mut States,
+    visit: &'v mut V,
+    last_lane: u64,
     sample_ns: i64,
-    flow: (u64, i64),
+    /// Last id put and taken; in version 1 the first one alone.
+    flows: [u64; 2],
+    stack_ns: i64,
+    /// Of version 1: time of the last flow, texts among the records.
+    old_flow_ns: i64,
+    found: Dictionary,
 }
 
-impl Default for Decoder<'_> {
-    fn default() -> Self {
-        let (block, states) = (Block::default(), Vec::new());
-        Self { input: Input(&[]), block, states, last_lane: None, sample_ns: 0, flow: (0, 0) }
-    }
-}
-
-impl Decoder<'_> {
-    fn record(&mut self) -> Option<()> {
-        let tag = self.input.byte()?;
-        if tag & tag::SPAN != 0 {
-            return self.span(tag);
+impl<'a, 'v, V: Visit> Decoder<'a, 'v, V> {
+    fn new(records: Records<'a>, ids: &'v Ids, states: &'v mut States, visit: &'v mut V) -> Self {
+        states.shapes.clear();
+        states.lanes.clear();
+        states.lanes.resize(ids.lanes.len(), LaneState::default());
+        states.counters.clear();
+        states.counters.resize(ids.counters.len(), [0; 3]);
+        states.next_index.clear();
+        states.next_index.resize(ids.names.len(), 0);
+        Self {
+            version: records.version,
+            input: Input(records.bytes),
+            ids,
+            states,
+            visit,
+            // No lane has this number: a span cannot be on the lane of the one before the first.
+            last_lane: u64::MAX,
+            sample_ns: 0,
+            flows: [0; 2],
+            stack_ns: 0,
+            old_flow_ns: 0,
+            found: Dictionary::default(),
         }
-        match tag {
-            tag::NAME => self.block.names.push(self.input.text()?.to_owned()),
-            tag::LANE => self.lane()?,
-            tag::COUNTER => self.counter()?,
-            tag::ITERATION..=tag::ITERATION_LAST => self.iteration(tag)?,
-            tag::SAMPLE_FLOAT | tag::SAMPLE_WHOLE => self.sample(tag)?,
-            tag::FLOW_PUT => self.flow(FlowEnd::Put)?,
-            tag::FLOW_TAKE => self.flow(FlowEnd::Take)?,
-            tag::ANCHOR => {
-                let (monotonic_ns, realtime_ns) = (self.input.signed()?, self.input.signed()?);
-                self.block.anchors.push(Anchor { monotonic_ns, realtime_ns });
+    }
+
+    fn all(&mut self, count: u32) -> Option<()> {
+        for _ in 0..count {
+            let tag = *self.input.0.first()?;
+            if self.version == 1 {
+                self.old_record(tag)?;
+            } else if tag >= tag::SPAN {
+                self.span()?;
+            } else {
+                self.other(tag)?;
             }
-            tag::MARK_INFO => self.mark(Severity::Info)?,
-            tag::MARK_WARNING => self.mark(Severity::Warning)?,
-            tag::OPEN => self.open()?,
-            tag::TOTALS => self.totals()?,
-            _ => return None,
         }
-        Some(())
+        // All of the payload, and nothing of the padding.
+        (self.input.0.len() == PADDING).then_some(())
     }
 
-    fn span(&mut self, tag: u8) -> Option<()> {
-        let flag = |flag: u8| tag & flag != 0;
-        let input = &mut self.input;
-        let depth = match tag & tag::SPAN_DEPTH {
-            tag::SPAN_DEPTH => u8::try_from(input.number()?).ok()?,
-            depth => depth,
-        };
-        let name = known(input.number()?, self.block.names.len()).map(NameId)?;
-        let lane = match self.last_lane {
-            Some(lane) if flag(tag::SPAN_SAME_LANE) => lane,
-            _ => known(input.number()?, self.states.len()).map(LaneId)?,
-        };
-        let state = self.states.get_mut(lane.0 as usize)?;
-        if !flag(tag::SPAN_SAME_ITERATION) {
-            state.span_iteration = state.span_iteration.wrapping_add_signed(input.signed()?);
+    fn other(&mut self, tag: u8) -> Option<()> {
+        match tag {
+            tag::SAMPLE..=tag::SAMPLE_LAST => self.sample(tag),
+            tag::ITERATION..=tag::ITERATION_LAST => self.iteration(tag),
+            tag::FLOW_PUT => self.flow(FlowEnd::Put),
+            tag::FLOW_TAKE => self.flow(FlowEnd::Take),
+            _ => self.rare(tag),
         }
-        let index = if flag(tag::SPAN_INDEX) { Some(input.number()?) } else { None };
-        let begin_ns = state.end_ns.wrapping_add(input.signed()?);
-        let duration_ns = input.number()?;
-        let device = if flag(tag::SPAN_DEVICE) {
-            Some(DeviceTime { begin_ns: begin_ns.wrapping_add(input.signed()?), duration_ns: input.number()? })
-        } else {
-            None
+    }
+
+    #[inline]
+    fn sample(&mut self, tag: u8) -> Option<()> {
+        let mut input = self.input;
+        input.byte()?;
+        let local = usize::try_from(input.small()?).ok()?;
+        let counter = self.ids.counters.get(local).copied().map(CounterId)?;
+        let since = input.fixed(if tag & tag::SAMPLE_LATE != 0 { 8 } else { 3 })?;
+        let number = match tag & 7 {
+            0 => 0,
+            7 => input.fixed(8)?,
+            bytes => input.fixed(usize::from(bytes))?,
         };
-        state.end_ns = begin_ns.wrapping_add(duration_ns.cast_signed());
-        let iteration = state.span_iteration.checked_sub(1);
-        self.last_lane = Some(lane);
-        self.block.spans.push(Span { name, lane, iteration, index, depth, begin_ns, duration_ns, device });
-        Some(())
-    }
-
-    fn lane(&mut self) -> Option<()> {
-        let (name, device) = (self.input.text()?.to_owned(), self.input.text()?.to_owned());
-        let rank = u32::try_from(self.input.number()?).ok()?;
-        self.block.lanes.push(Lane { name, device, rank });
-        self.states.push(LaneState::default());
-        Some(())
-    }
-
-    fn counter(&mut self) -> Option<()> {
-        let (name, unit) = (self.input.text()?.to_owned(), self.input.text()?.to_owned());
-        let rank = u32::try_from(self.input.number()?).ok()?;
-        self.block.counters.push(Counter { name, unit, rank });
+        let sort = usize::from(tag >> 4 & 3);
+        let value = match self.states.counters.get_mut(local)?.get_mut(sort) {
+            None => f64::from_bits(number),
+            Some(last) => {
+                *last = last.wrapping_add(unzigzag(number));
+                match sort {
+                    0 => *last as f64,
+                    1 => *last as f64 / 1e3,
+                    _ => *last as f64 * 512.0,
+                }
+            }
+        };
+        self.sample_ns = self.sample_ns.wrapping_add(since.cast_signed());
+        self.input = input;
+        self.visit.sample(Sample { counter, time_ns: self.sample_ns, value });
         Some(())
     }
 
     fn iteration(&mut self, tag: u8) -> Option<()> {
         let input = &mut self.input;
-        let lane = known(input.number()?, self.states.len()).map(LaneId)?;
-        let kind = *KINDS.get(usize::from(input.byte()?))?;
-        let state = self.states.get_mut(lane.0 as usize)?;
-        let number = state.iteration.wrapping_add_signed(input.signed()?);
-        let begin_ns = state.end_ns.wrapping_add(input.signed()?);
-        let duration_ns = input.number()?;
+        input.byte()?;
+        let both = input.small()?;
+        let (local, kind) = (both >> 3, both & 7);
+        let lane = id(&self.ids.lanes, local).map(LaneId)?;
+        let kind = *KINDS.get(usize::try_from(kind).ok()?)?;
+        let state = self.states.lanes.get_mut(usize::try_from(local).ok()?)?;
+        let (number, begin_ns) = state.next_iteration();
+        let number = number.wrapping_add_signed(input.signed()?);
+        let begin_ns = begin_ns.wrapping_add(input.signed()?);
+        let end_ns = state.end_ns.wrapping_add(input.signed()?);
+        let duration_ns = end_ns.wrapping_sub(begin_ns).cast_unsigned();
         let cpu_ns = if tag & tag::ITERATION_CPU != 0 { Some(input.number()?) } else { None };
         let tokens = if tag & tag::ITERATION_TOKENS != 0 { Some(input.number()?) } else { None };
-        (state.end_ns, state.iteration) = (begin_ns.wrapping_add(duration_ns.cast_signed()), number);
-        self.block.iterations.push(Iteration { lane, number, kind, begin_ns, duration_ns, cpu_ns, tokens });
-        Some(())
-    }
-
-    fn sample(&mut self, tag: u8) -> Option<()> {
-        let counter = known(self.input.number()?, self.block.counters.len()).map(CounterId)?;
-        let time_ns = self.sample_ns.wrapping_add(self.input.signed()?);
-        let value = if tag == tag::SAMPLE_WHOLE {
-            self.input.signed()? as f64
-        } else {
-            f64::from_le_bytes(*self.input.bytes(8)?.first_chunk()?)
-        };
-        self.sample_ns = time_ns;
-        self.block.samples.push(Sample { counter, time_ns, value });
+        *state = LaneState { end_ns, iteration: number, iteration_end_ns: Some(end_ns), ..*state };
+        self.visit.iteration(Iteration { lane, number, kind, begin_ns, duration_ns, cpu_ns, tokens });
         Some(())
     }
 
     fn flow(&mut self, end: FlowEnd) -> Option<()> {
-        let id = self.flow.0.wrapping_add_signed(self.input.signed()?);
-        let lane = known(self.input.number()?, self.states.len()).map(LaneId)?;
-        let time_ns = self.flow.1.wrapping_add(self.input.signed()?);
-        self.flow = (id, time_ns);
-        self.block.flows.push(Flow { id, end, lane, time_ns });
-        Some(())
-    }
-
-    fn mark(&mut self, severity: Severity) -> Option<()> {
-        let (time_ns, text) = (self.input.signed()?, self.input.text()?.to_owned());
-        self.block.marks.push(Mark { time_ns, severity, text });
-        Some(())
-    }
-
-    fn open(&mut self) -> Option<()> {
-        // Pushed one by one: a damaged count must not reserve memory.
-        let mut open = Vec::new();
-        for _ in 0..self.input.number()? {
-            let name = known(self.input.number()?, self.block.names.len()).map(NameId)?;
-            let lane = known(self.input.number()?, self.states.len()).map(LaneId)?;
-            let since = self.states.get(lane.0 as usize)?.end_ns;
-            open.push(OpenSpan { name, lane, begin_ns: since.wrapping_add(self.input.signed()?) });
-        }
-        self.block.open = Some(open);
-        Some(())
-    }
-
-    fn totals(&mut self) -> Option<()> {
-        let mut number = || self.input.number();
-        self.block.totals = Some(Totals {
-            emitted: number()?,
-            written: number()?,
-            dropped: number()?,
-            open: number()?,
-            negative: number()?,
-            unresolved: number()?,
-            misplaced: number()?,
-        });
+        self.input.byte()?;
+        let last = &mut self.flows[usize::from(end == FlowEnd::Take)];
+        *last = last.wrapping_add_signed(self.input.signed()?);
+        let local = self.input.small()?;
+        let lane = id(&self.ids.lanes, local).map(LaneId)?;
+        let since = self.states.lanes.get(usize::try_from(local).ok()?)?.end_ns;
+        let time_ns = since.wrapping_add(self.input.signed()?);
+        self.visit.flow(Flow { id: *last, end, lane, time_ns });
         Some(())
     }
 }
 
-/// An id of the block, if it has been introduced.
-fn known(id: u64, count: usize) -> Option<u32> {
-    u32::try_from(id).ok().filter(|id| (*id as usize) < count)
+/// What the block's id stands for, if the text has been introduced.
+#[inline]
+fn id(ids: &[u32], local: u64) -> Option<u32> {
+    ids.get(usize::try_from(local).ok()?).copied()
 }

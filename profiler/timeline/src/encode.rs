@@ -1,38 +1,45 @@
 //! A block's payload: records one after the other, each a tag byte and varints (LEB128; `±` zigzag).
 //!
-//! Texts stand once a block, in a record of their own before their first use, and are numbered from 0 in that order.
-//! Times are differences: "since the lane" means since the last end of a span or iteration on that lane in this block.
+//! Texts stand once a block, in a record of their own, and are numbered from 0 in that order. All of them stand before
+//! the block's other records (in version 1: anywhere before their first use). Times are differences: "since the lane" means since the last end of a span or iteration on that lane in this block.
 //!
 //! | tag | record | fields |
 //! |---|---|---|
-//! | 80-ff | span (bits below) | name; lane unless L; ±iteration+1 since that of the lane's last span, unless N; index if I; ±begin since the lane; duration; if D: ±device begin since begin, device duration |
+//! | 80-ff | span | see `encode/span.rs` |
 //! | 01 | name | text |
-//! | 02 | lane | name, device, rank |
-//! | 03 | counter | name, unit, rank |
-//! | 04-07 | iteration | lane, kind byte, ±number since the lane's, ±begin since the lane, duration; tag bit 0: CPU time; bit 1: tokens |
-//! | 08 | sample, float | counter, ±time since the last sample, 8 bytes IEEE 754 |
-//! | 09 | sample, whole | counter, ±time, ±value |
-//! | 0a, 0b | flow put, take | ±id since the last flow, lane, ±time since the last flow |
+//! | 02, 16 | lane | name, device; 02: rank, 16: the block's rank |
+//! | 03, 17 | counter | name, unit; 03: rank, 17: the block's rank |
+//! | 04-07 | iteration | lane · 8 + kind, ±number since that of the lane's last span, ±begin since the end of the lane's last iteration (if the block has none: since the lane), ±end since the lane; tag bit 0: CPU time; bit 1: tokens |
+//! | 40-7f | sample (bits below) | counter; time since the last sample, 3 bytes, or ± in 8 bytes if T; value |
+//! | 0a, 0b | flow put, take | ±id since the last flow of this tag, lane, ±time since the lane |
 //! | 0c | anchor | ±monotonic, ±realtime |
 //! | 0d, 0e | mark info, warning | ±time, text |
 //! | 0f | open spans | count, then of each: name, lane, ±begin since the lane. Replaces what the last block said |
 //! | 10 | totals | emitted, written, dropped, open, negative, unresolved, misplaced, up to and with this block |
+//! | 11 | device anchor (version 2) | device (a name), ±device time, ±host time, uncertainty |
+//! | 12 | stack (version 2) | ±time since the last stack, thread id, thread (a name), lane+1 or 0, iteration+1 or 0; count of spans, their names; count of frames, their names |
+//! | 13, 18 | lane totals (version 2) | lane, emitted; 13: dropped, ±what is missing: emitted less dropped less written (18: 0 both). Replaces what was said of that lane before |
+//! | 14 | expired (version 2) | sequence number of the first block that `keep` has left, records, segments and bytes before it. Replaces what was said before |
 //!
-//! A span's tag: bit 6 I, it has an index; bit 5 D, it has a device time; bit 4 L, same lane as the last span; bit 3 N, same
-//! iteration as the last span of its lane; bits 2-0 depth, where 7 means that it follows the tag as a varint.
+//! A sample's tag: bits 5-4 what the value counts: 0 ones, 1 thousandths, 2 512s, and then it is ± since the counter's last
+//! value of this sort; 3: it is IEEE 754. Bit 3 T. Bits 2-0 bytes of the value: 0 to 6, or 7 for 8 bytes.
+//!
+//! Texts are packed as the table in `texts.rs` says. What version 1 wrote otherwise: `decode/old.rs`.
 
-use crate::record::{
-    Anchor, Counter, Flow, FlowEnd, Iteration, Kind, Lane, LaneId, Mark, OpenSpan, Sample, Severity, Span, Totals,
-};
-use crate::varint::{put, put_signed, put_text};
+mod rare;
+pub(crate) mod span;
+
+use self::span::Shapes;
+use crate::record::{CounterId, Flow, FlowEnd, Iteration, Kind, LaneId, Sample};
+use crate::texts::Packer;
+use crate::varint::{ROOM, Record, zigzag};
 
 pub(crate) mod tag {
     pub const SPAN: u8 = 0x80;
-    pub const SPAN_INDEX: u8 = 0x40;
-    pub const SPAN_DEVICE: u8 = 0x20;
-    pub const SPAN_SAME_LANE: u8 = 0x10;
-    pub const SPAN_SAME_ITERATION: u8 = 0x08;
-    pub const SPAN_DEPTH: u8 = 0x07;
+    pub const SPAN_NEW: u8 = 0xff;
+    pub const SAMPLE: u8 = 0x40;
+    pub const SAMPLE_LAST: u8 = 0x7f;
+    pub const SAMPLE_LATE: u8 = 0x08;
     pub const NAME: u8 = 0x01;
     pub const LANE: u8 = 0x02;
     pub const COUNTER: u8 = 0x03;
@@ -40,8 +47,6 @@ pub(crate) mod tag {
     pub const ITERATION_CPU: u8 = 0x01;
     pub const ITERATION_TOKENS: u8 = 0x02;
     pub const ITERATION_LAST: u8 = 0x07;
-    pub const SAMPLE_FLOAT: u8 = 0x08;
-    pub const SAMPLE_WHOLE: u8 = 0x09;
     pub const FLOW_PUT: u8 = 0x0a;
     pub const FLOW_TAKE: u8 = 0x0b;
     pub const ANCHOR: u8 = 0x0c;
@@ -49,6 +54,13 @@ pub(crate) mod tag {
     pub const MARK_WARNING: u8 = 0x0e;
     pub const OPEN: u8 = 0x0f;
     pub const TOTALS: u8 = 0x10;
+    pub const DEVICE_ANCHOR: u8 = 0x11;
+    pub const STACK: u8 = 0x12;
+    pub const LANE_TOTALS: u8 = 0x13;
+    pub const EXPIRED: u8 = 0x14;
+    pub const LANE_WHOLE: u8 = 0x18;
+    pub const OWN_LANE: u8 = 0x16;
+    pub const OWN_COUNTER: u8 = 0x17;
 }
 
 /// Kinds by the byte that stands for them.
@@ -63,182 +75,211 @@ pub(crate) struct LaneState {
     pub span_iteration: u64,
     /// Number of the last iteration.
     pub iteration: u64,
+    /// End of the last iteration, if there was one.
+    pub iteration_end_ns: Option<i64>,
+}
+
+impl LaneState {
+    /// What the next iteration is a difference to: its number, its begin.
+    pub(crate) fn next_iteration(&self) -> (u64, i64) {
+        let after = self.iteration.wrapping_add(1);
+        let number = self.span_iteration.checked_sub(1).unwrap_or(after);
+        (number, self.iteration_end_ns.unwrap_or(self.end_ns))
+    }
 }
 
 /// A payload in the making. Ids are those of the block: give its texts with `name`, `lane`, `counter` first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Encoder {
-    pub bytes: Vec<u8>,
-    pub records: u32,
-    /// First and last time of the records.
-    pub extent: Option<(i64, i64)>,
+    /// The block's texts, which stand before its other records.
+    texts: Vec<u8>,
+    packer: Packer,
+    /// The other records, and room for one more.
+    bytes: Vec<u8>,
+    used: usize,
+    records: u32,
+    /// First and last time of the records; the first is the greater one in a block without times.
+    extent: (i64, i64),
     lanes: Vec<LaneState>,
-    last_lane: Option<LaneId>,
+    last_lane: u32,
+    shapes: Shapes,
+    /// Last value of each counter and sort.
+    counters: Vec<[i64; 3]>,
     sample_ns: i64,
-    flow: (u64, i64),
+    /// Last id put and taken.
+    flows: [u64; 2],
+    stack_ns: i64,
+    /// Whose block it is: its own lanes and counters need not say so.
+    rank: u32,
+    /// Rare records are built here.
+    scratch: Vec<u8>,
 }
+
+const NO_LANE: u32 = u32::MAX;
+const NO_TIMES: (i64, i64) = (i64::MAX, i64::MIN);
 
 impl Encoder {
-    pub(crate) fn name(&mut self, text: &str) {
-        self.tag(tag::NAME);
-        put_text(&mut self.bytes, text);
+    /// Begins the first block of a rank.
+    pub(crate) fn of_rank(rank: u32) -> Self {
+        Self {
+            texts: Vec::new(),
+            packer: Packer::default(),
+            bytes: vec![0; 4 * ROOM],
+            used: 0,
+            records: 0,
+            extent: NO_TIMES,
+            lanes: Vec::new(),
+            last_lane: NO_LANE,
+            shapes: Shapes::default(),
+            counters: Vec::new(),
+            sample_ns: 0,
+            flows: [0; 2],
+            stack_ns: 0,
+            rank,
+            scratch: Vec::new(),
+        }
     }
 
-    pub(crate) fn lane(&mut self, lane: &Lane) {
-        self.tag(tag::LANE);
-        put_text(&mut self.bytes, &lane.name);
-        put_text(&mut self.bytes, &lane.device);
-        put(&mut self.bytes, u64::from(lane.rank));
-    }
-
-    pub(crate) fn counter(&mut self, counter: &Counter) {
-        self.tag(tag::COUNTER);
-        put_text(&mut self.bytes, &counter.name);
-        put_text(&mut self.bytes, &counter.unit);
-        put(&mut self.bytes, u64::from(counter.rank));
-    }
-
-    pub(crate) fn span(&mut self, span: &Span) {
-        let before = *self.state(span.lane);
-        let iteration = span.iteration.map_or(0, |n| n.wrapping_add(1));
-        let same_iteration = iteration == before.span_iteration;
-        let same_lane = self.last_lane == Some(span.lane);
-        self.tag(span_tag(span, same_lane, same_iteration));
-        let bytes = &mut self.bytes;
-        if span.depth >= tag::SPAN_DEPTH {
-            put(bytes, u64::from(span.depth));
-        }
-        put(bytes, u64::from(span.name.0));
-        if !same_lane {
-            put(bytes, u64::from(span.lane.0));
-        }
-        if !same_iteration {
-            put_signed(bytes, iteration.wrapping_sub(before.span_iteration).cast_signed());
-        }
-        if let Some(index) = span.index {
-            put(bytes, index);
-        }
-        put_signed(bytes, span.begin_ns.wrapping_sub(before.end_ns));
-        put(bytes, span.duration_ns);
-        if let Some(device) = span.device {
-            put_signed(bytes, device.begin_ns.wrapping_sub(span.begin_ns));
-            put(bytes, device.duration_ns);
-        }
-        self.last_lane = Some(span.lane);
-        let end_ns = self.seen(span.begin_ns, span.duration_ns);
-        let state = self.state(span.lane);
-        (state.end_ns, state.span_iteration) = (end_ns, iteration);
-    }
-
-    pub(crate) fn iteration(&mut self, iteration: &Iteration) {
-        let before = *self.state(iteration.lane);
-        let cpu = if iteration.cpu_ns.is_some() { tag::ITERATION_CPU } else { 0 };
-        let tokens = if iteration.tokens.is_some() { tag::ITERATION_TOKENS } else { 0 };
-        self.tag(tag::ITERATION | cpu | tokens);
-        let bytes = &mut self.bytes;
-        put(bytes, u64::from(iteration.lane.0));
-        bytes.push(KINDS.iter().position(|kind| *kind == iteration.kind).unwrap_or(0) as u8);
-        put_signed(bytes, iteration.number.wrapping_sub(before.iteration).cast_signed());
-        put_signed(bytes, iteration.begin_ns.wrapping_sub(before.end_ns));
-        put(bytes, iteration.duration_ns);
-        for value in [iteration.cpu_ns, iteration.tokens].into_iter().flatten() {
-            put(bytes, value);
-        }
-        let end_ns = self.seen(iteration.begin_ns, iteration.duration_ns);
-        let state = self.state(iteration.lane);
-        (state.end_ns, state.iteration) = (end_ns, iteration.number);
-    }
-
-    pub(crate) fn sample(&mut self, sample: &Sample) {
-        let whole = whole(sample.value);
-        self.tag(if whole.is_some() { tag::SAMPLE_WHOLE } else { tag::SAMPLE_FLOAT });
-        put(&mut self.bytes, u64::from(sample.counter.0));
-        put_signed(&mut self.bytes, sample.time_ns.wrapping_sub(self.sample_ns));
-        match whole {
-            Some(value) => put_signed(&mut self.bytes, value),
-            None => self.bytes.extend_from_slice(&sample.value.to_le_bytes()),
-        }
+    #[inline]
+    pub(crate) fn sample(&mut self, sample: &Sample, counter: CounterId) {
+        let Some(last) = self.counters.get_mut(counter.0 as usize) else { return };
+        let (sort, number) = sorted(sample.value);
+        let value = match last.get_mut(sort) {
+            Some(last) => zigzag(number - std::mem::replace(last, number)),
+            None => sample.value.to_bits(),
+        };
+        let since = sample.time_ns.wrapping_sub(self.sample_ns).cast_unsigned();
+        let late = since >= 1 << 24;
+        let bytes = if sort == FLOAT { 8 } else { 8 - value.leading_zeros() as usize / 8 };
+        let (code, bytes) = if bytes > 6 { (7, 8) } else { (bytes, bytes) };
+        let tag = tag::SAMPLE | (sort << 4 | code) as u8 | (u8::from(late) * tag::SAMPLE_LATE);
+        let mut record = Record::new(room(&mut self.bytes, self.used), tag);
+        record.small(counter.0);
+        record.fixed(since, if late { 8 } else { 3 });
+        record.fixed(value, bytes);
+        let length = record.length;
         self.sample_ns = sample.time_ns;
         self.seen(sample.time_ns, 0);
+        self.took(length);
     }
 
-    pub(crate) fn flow(&mut self, flow: &Flow) {
-        self.tag(if flow.end == FlowEnd::Put { tag::FLOW_PUT } else { tag::FLOW_TAKE });
-        put_signed(&mut self.bytes, flow.id.wrapping_sub(self.flow.0).cast_signed());
-        put(&mut self.bytes, u64::from(flow.lane.0));
-        put_signed(&mut self.bytes, flow.time_ns.wrapping_sub(self.flow.1));
-        self.flow = (flow.id, flow.time_ns);
+    pub(crate) fn iteration(&mut self, iteration: &Iteration, lane: LaneId) {
+        let Some(state) = self.lanes.get_mut(lane.0 as usize) else { return };
+        let cpu = if iteration.cpu_ns.is_some() { tag::ITERATION_CPU } else { 0 };
+        let tokens = if iteration.tokens.is_some() { tag::ITERATION_TOKENS } else { 0 };
+        let mut record = Record::new(room(&mut self.bytes, self.used), tag::ITERATION | cpu | tokens);
+        let kind = KINDS.iter().position(|kind| *kind == iteration.kind).unwrap_or(0) as u64;
+        let (number, begin_ns) = state.next_iteration();
+        let end_ns = end(iteration.begin_ns, iteration.duration_ns);
+        record.number(u64::from(lane.0) << 3 | kind);
+        record.signed(iteration.number.wrapping_sub(number).cast_signed());
+        record.signed(iteration.begin_ns.wrapping_sub(begin_ns));
+        record.signed(end_ns.wrapping_sub(state.end_ns));
+        for value in [iteration.cpu_ns, iteration.tokens].into_iter().flatten() {
+            record.number(value);
+        }
+        let length = record.length;
+        *state = LaneState { end_ns, iteration: iteration.number, iteration_end_ns: Some(end_ns), ..*state };
+        self.seen(iteration.begin_ns, iteration.duration_ns);
+        self.took(length);
+    }
+
+    pub(crate) fn flow(&mut self, flow: &Flow, lane: LaneId) {
+        let Some(state) = self.lanes.get(lane.0 as usize) else { return };
+        let (tag, last) = match flow.end {
+            FlowEnd::Put => (tag::FLOW_PUT, &mut self.flows[0]),
+            FlowEnd::Take => (tag::FLOW_TAKE, &mut self.flows[1]),
+        };
+        let mut record = Record::new(room(&mut self.bytes, self.used), tag);
+        record.signed(flow.id.wrapping_sub(*last).cast_signed());
+        record.small(lane.0);
+        record.signed(flow.time_ns.wrapping_sub(state.end_ns));
+        let length = record.length;
+        *last = flow.id;
         self.seen(flow.time_ns, 0);
+        self.took(length);
     }
 
-    pub(crate) fn anchor(&mut self, anchor: &Anchor) {
-        self.tag(tag::ANCHOR);
-        put_signed(&mut self.bytes, anchor.monotonic_ns);
-        put_signed(&mut self.bytes, anchor.realtime_ns);
-        self.seen(anchor.monotonic_ns, 0);
+    /// Bytes so far.
+    #[inline]
+    pub(crate) fn length(&self) -> usize {
+        self.used + self.texts.len()
     }
 
-    pub(crate) fn mark(&mut self, mark: &Mark) {
-        self.tag(if mark.severity == Severity::Info { tag::MARK_INFO } else { tag::MARK_WARNING });
-        put_signed(&mut self.bytes, mark.time_ns);
-        put_text(&mut self.bytes, &mark.text);
-        self.seen(mark.time_ns, 0);
+    /// The payload in its two parts, records, first and last time.
+    pub(crate) fn payload(&self) -> Payload<'_> {
+        let (first_ns, last_ns) = if self.extent.0 > self.extent.1 { (0, 0) } else { self.extent };
+        let (texts, rest) = (self.texts.as_slice(), self.bytes.get(..self.used).unwrap_or_default());
+        Payload { texts, rest, records: self.records, first_ns, last_ns }
     }
 
-    pub(crate) fn open(&mut self, open: &[OpenSpan]) {
-        self.tag(tag::OPEN);
-        put(&mut self.bytes, open.len() as u64);
-        for span in open {
-            let since = self.state(span.lane).end_ns;
-            put(&mut self.bytes, u64::from(span.name.0));
-            put(&mut self.bytes, u64::from(span.lane.0));
-            put_signed(&mut self.bytes, span.begin_ns.wrapping_sub(since));
-        }
+    /// Begins the next block, which knows nothing of this one.
+    pub(crate) fn clear(&mut self) {
+        self.texts.clear();
+        self.packer.clear();
+        self.lanes.clear();
+        self.counters.clear();
+        self.shapes.clear();
+        (self.used, self.records, self.extent) = (0, 0, NO_TIMES);
+        (self.last_lane, self.sample_ns, self.flows, self.stack_ns) = (NO_LANE, 0, [0; 2], 0);
     }
 
-    pub(crate) fn totals(&mut self, totals: &Totals) {
-        let Totals { emitted, written, dropped, open, negative, unresolved, misplaced } = *totals;
-        self.tag(tag::TOTALS);
-        for number in [emitted, written, dropped, open, negative, unresolved, misplaced] {
-            put(&mut self.bytes, number);
-        }
-    }
-
-    fn tag(&mut self, tag: u8) {
-        self.bytes.push(tag);
-        self.records += 1;
-    }
-
-    fn state(&mut self, lane: LaneId) -> &mut LaneState {
-        let place = lane.0 as usize;
-        if place >= self.lanes.len() {
-            self.lanes.resize(place + 1, LaneState::default());
-        }
-        &mut self.lanes[place]
-    }
-
-    /// Notes a record's time in the block's extent, and returns its end.
-    fn seen(&mut self, begin_ns: i64, duration_ns: u64) -> i64 {
+    /// Notes a record's time in the block's extent.
+    #[inline]
+    fn seen(&mut self, begin_ns: i64, duration_ns: u64) {
         let last = begin_ns.saturating_add_unsigned(duration_ns);
-        let (first_ns, last_ns) = self.extent.unwrap_or((begin_ns, last));
-        self.extent = Some((first_ns.min(begin_ns), last_ns.max(last)));
-        begin_ns.wrapping_add(duration_ns.cast_signed())
+        self.extent = (self.extent.0.min(begin_ns), self.extent.1.max(last));
+    }
+
+    /// A record lies in the room; makes room for the next.
+    #[inline]
+    fn took(&mut self, length: usize) {
+        self.used += length;
+        self.records += 1;
+        if self.bytes.len() - self.used < ROOM {
+            self.grow(ROOM);
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, least: usize) {
+        self.bytes.resize(2 * self.bytes.len() + least, 0);
     }
 }
 
-fn span_tag(span: &Span, same_lane: bool, same_iteration: bool) -> u8 {
-    let flag = |set: bool, flag: u8| if set { flag } else { 0 };
-    tag::SPAN
-        | flag(span.index.is_some(), tag::SPAN_INDEX)
-        | flag(span.device.is_some(), tag::SPAN_DEVICE)
-        | flag(same_lane, tag::SPAN_SAME_LANE)
-        | flag(same_iteration, tag::SPAN_SAME_ITERATION)
-        | span.depth.min(tag::SPAN_DEPTH)
+/// A block's payload and what its header says of it.
+#[derive(Debug)]
+pub(crate) struct Payload<'a> {
+    pub texts: &'a [u8],
+    pub rest: &'a [u8],
+    pub records: u32,
+    pub first_ns: i64,
+    pub last_ns: i64,
 }
 
-/// The value as a whole number, if it is exactly one that a varint holds well (so not -0.0, NaN or beyond 2^53).
-fn whole(value: f64) -> Option<i64> {
-    let number = value as i64;
-    let exact = (number as f64).to_bits() == value.to_bits();
-    (exact && number.unsigned_abs() < 1 << 53).then_some(number)
+/// Room for a record at the end of those before it, which `took` and `append` always leave.
+#[inline]
+fn room(bytes: &mut [u8], used: usize) -> &mut [u8; ROOM] {
+    bytes[used..].first_chunk_mut().expect("room is kept for a record")
+}
+
+#[inline]
+fn end(begin_ns: i64, duration_ns: u64) -> i64 {
+    begin_ns.wrapping_add(duration_ns.cast_signed())
+}
+
+/// Values that are no number of something.
+const FLOAT: usize = 3;
+
+/// What a value counts: ones, thousandths, 512s; and how many, if it is exactly so many and a varint holds that well (so not
+/// -0.0, NaN or beyond 2^53). Else it is a float.
+#[inline]
+fn sorted(value: f64) -> (usize, i64) {
+    let ones = value as i64;
+    if (ones as f64).to_bits() == value.to_bits() && ones.unsigned_abs() < 1 << 53 {
+        return if ones % 512 == 0 && ones != 0 { (2, ones / 512) } else { (0, ones) };
+    }
+    let thousandths = (value * 1e3).round() as i64;
+    let exact = (thousandths as f64 / 1e3).to_bits() == value.to_bits() && thousandths.unsigned_abs() < 1 << 50;
+    if exact { (1, thousandths) } else { (FLOAT, 0) }
 }

@@ -6,10 +6,10 @@
 //! | offset | bytes | field |
 //! |---|---|---|
 //! | 0 | 4 | magic `DFTB` |
-//! | 4 | 1 | version, 1 |
+//! | 4 | 1 | version: 1, or 2 (device anchors, stacks, lane totals) |
 //! | 5 | 1 | type: 0 data, 1 END (the stream's last block) |
 //! | 6 | 1 | codec of the payload: 0 none |
-//! | 7 | 1 | 0 |
+//! | 7 | 1 | stream: lowest byte of the number of the attempt's first segment (0 in version 1) |
 //! | 8 | 4 | rank |
 //! | 12 | 4 | sequence number: 0 at an attempt's start, then one more each block, across segments |
 //! | 16 | 4 | length of the payload as it lies in the file |
@@ -27,7 +27,7 @@
 /// First bytes of a block.
 pub(crate) const MAGIC: [u8; 4] = *b"DFTB";
 /// Version that is written, and the newest that is read.
-pub(crate) const VERSION: u8 = 1;
+pub(crate) const VERSION: u8 = 2;
 /// Bytes of a header.
 pub(crate) const HEADER: usize = 48;
 /// A length above this is damage, and nothing is allocated for it.
@@ -40,6 +40,8 @@ pub(crate) struct Header {
     pub version: u8,
     pub end: bool,
     pub codec: u8,
+    /// Tells the streams of a rank's attempts apart.
+    pub stream: u8,
     pub rank: u32,
     pub sequence: u32,
     pub length: u32,
@@ -61,20 +63,22 @@ pub(crate) enum Frame {
     Bad,
 }
 
-/// Header and payload as one block, ready to be written.
-pub(crate) fn frame(header: &Header, payload: &[u8]) -> Vec<u8> {
-    let mut block = Vec::with_capacity(HEADER + payload.len());
-    block.extend_from_slice(&MAGIC);
-    block.extend_from_slice(&[VERSION, u8::from(header.end), header.codec, 0]);
-    for number in [header.rank, header.sequence, header.length, header.raw_length, header.records] {
-        block.extend_from_slice(&number.to_le_bytes());
+/// Puts header and payload as one block into `block`, ready to be written.
+pub(crate) fn frame(header: &Header, payload: [&[u8]; 2], block: &mut Vec<u8>) {
+    let mut head = [0; HEADER];
+    head[..4].copy_from_slice(&MAGIC);
+    head[4..8].copy_from_slice(&[VERSION, u8::from(header.end), header.codec, header.stream]);
+    let numbers = [header.rank, header.sequence, header.length, header.raw_length, header.records];
+    for (place, number) in head[8..28].as_chunks_mut::<4>().0.iter_mut().zip(numbers) {
+        *place = number.to_le_bytes();
     }
-    block.extend_from_slice(&header.first_ns.to_le_bytes());
-    block.extend_from_slice(&header.last_ns.to_le_bytes());
-    let crc = crc32c::crc32c_append(crc32c::crc32c(&block), payload);
-    block.extend_from_slice(&crc.to_le_bytes());
-    block.extend_from_slice(payload);
-    block
+    head[28..36].copy_from_slice(&header.first_ns.to_le_bytes());
+    head[36..44].copy_from_slice(&header.last_ns.to_le_bytes());
+    block.clear();
+    block.extend_from_slice(&head);
+    payload.iter().for_each(|part| block.extend_from_slice(part));
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&head[..CRC_AT]), &block[HEADER..]);
+    block[CRC_AT..HEADER].copy_from_slice(&crc.to_le_bytes());
 }
 
 /// Looks at `bytes`, which begin where a block should, and checks it.
@@ -97,13 +101,15 @@ pub(crate) fn look(bytes: &[u8]) -> Frame {
     if crc == header.crc { Frame::Whole(header) } else { Frame::Bad }
 }
 
-fn parse(head: &[u8; HEADER]) -> Option<Header> {
+/// What a header says, if it is one. Its checksum is not looked at.
+pub(crate) fn parse(head: &[u8; HEADER]) -> Option<Header> {
     let u32_at = |at: usize| head[at..].first_chunk().map(|b| u32::from_le_bytes(*b));
     let i64_at = |at: usize| head[at..].first_chunk().map(|b| i64::from_le_bytes(*b));
     let header = Header {
         version: head[4],
         end: head[5] == 1,
         codec: head[6],
+        stream: head[7],
         rank: u32_at(8)?,
         sequence: u32_at(12)?,
         length: u32_at(16)?,
@@ -123,7 +129,9 @@ mod tests {
 
     fn sample() -> (Header, Vec<u8>) {
         let header = Header { rank: 3, sequence: 7, length: 5, raw_length: 5, records: 1, ..Header::default() };
-        (header, frame(&header, b"hello"))
+        let mut block = Vec::new();
+        frame(&header, [b"hel", b"lo"], &mut block);
+        (header, block)
     }
 
     #[test]

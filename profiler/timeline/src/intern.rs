@@ -31,32 +31,44 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         id
     }
 
-    pub(crate) fn get(&self, id: u32) -> &T {
-        &self.texts[id as usize]
+    /// The text of an id; `None` of one that was never given out.
+    pub(crate) fn get(&self, id: u32) -> Option<&T> {
+        self.texts.get(id as usize)
     }
 }
 
 /// A block's ids of the writer's ids.
 #[derive(Debug, Default)]
 pub(crate) struct Ids {
-    local: Vec<Option<u32>>,
+    /// By the writer's id; `NONE`: not introduced in this block.
+    local: Vec<u32>,
     used: u32,
 }
 
+const NONE: u32 = u32::MAX;
+
 impl Ids {
-    /// The block's id; a text that is new in the block is introduced first.
-    pub(crate) fn id(&mut self, id: u32, introduce: impl FnOnce(u32)) -> u32 {
+    /// The block's id, if the text has been introduced in this block.
+    #[inline]
+    pub(crate) fn get(&self, id: u32) -> Option<u32> {
+        self.local.get(id as usize).copied().filter(|local| *local != NONE)
+    }
+
+    /// Notes that the text has just been introduced, and returns its id.
+    #[cold]
+    pub(crate) fn introduced(&mut self, id: u32) -> u32 {
         let place = id as usize;
         if place >= self.local.len() {
-            self.local.resize(place + 1, None);
+            self.local.resize(place + 1, NONE);
         }
-        if let Some(local) = self.local[place] {
-            return local;
-        }
-        introduce(id);
-        let local = self.used;
-        self.local[place] = Some(local);
+        self.local[place] = self.used;
         self.used += 1;
-        local
+        self.local[place]
+    }
+
+    /// Begins the next block.
+    pub(crate) fn clear(&mut self) {
+        self.local.fill(NONE);
+        self.used = 0;
     }
 }

@@ -14,14 +14,22 @@
 //! | device_ns | device time, nanoseconds; empty where there is none |
 //! | tokens | context tokens without padding; on the row `total` alone, so that a sum counts them once |
 //!
-//! A value that is not known is an empty field.
+//! A value that is not known is an empty field. `schema` is a column, so that any reader of CSV takes the file.
+//!
+//! A long run's earlier rows stand in parts, `iterations-000001.csv.zst`, …, which keep whole microseconds; the rules
+//! stand at the top of `pack.rs`. The readers here take the parts and the file as one.
 
-use std::path::Path;
+mod read;
+mod write;
 
+pub use self::read::{Iterations, iterations, read_iterations, read_iterations_noting};
+pub use self::write::{IterationsWriter, PartOptions};
+
+use crate::appender::known;
 use crate::encode::KINDS;
 use crate::error::Result;
 use crate::record::Kind;
-use crate::table::{self, Appender, Row, known};
+use crate::table::Row;
 
 /// Version of iterations.csv that this crate writes.
 pub const ITERATIONS_SCHEMA: u32 = 1;
@@ -32,7 +40,7 @@ pub const TOTAL: &str = "total";
 /// The stage name of what no stage covers.
 pub const RESIDUE: &str = "residue";
 
-const COLUMNS: [&str; 12] = [
+pub(crate) const COLUMNS: [&str; 12] = [
     "schema",
     "attempt",
     "rank",
@@ -116,51 +124,25 @@ impl Kind {
     }
 }
 
-/// Appends to iterations.csv.
-#[derive(Debug)]
-pub struct IterationsWriter(Appender);
-
-impl IterationsWriter {
-    /// Opens the file to append to it; a new one gets its header.
-    pub fn open(path: &Path) -> Result<Self> {
-        Appender::open(path, &COLUMNS.map(str::to_owned)).map(Self)
-    }
-
-    /// Appends one row to the buffer.
-    pub fn write(&mut self, row: &IterationRow) -> Result<()> {
-        self.0.write(&[
-            row.schema.to_string(),
-            row.attempt.to_string(),
-            row.rank.to_string(),
-            row.lane.clone(),
-            row.device.clone(),
-            row.iteration.to_string(),
-            row.kind.as_str().to_owned(),
-            row.stage.clone(),
-            row.start_ns.to_string(),
-            known(row.host_ns),
-            known(row.device_ns),
-            known(row.tokens),
-        ])
-    }
-
-    /// Hands the buffer to the system.
-    pub fn flush(&mut self) -> Result<()> {
-        self.0.flush()
-    }
+/// A row as the fields of its line.
+pub(crate) fn fields(row: &IterationRow) -> [String; 12] {
+    [
+        row.schema.to_string(),
+        row.attempt.to_string(),
+        row.rank.to_string(),
+        row.lane.clone(),
+        row.device.clone(),
+        row.iteration.to_string(),
+        row.kind.as_str().to_owned(),
+        row.stage.clone(),
+        row.start_ns.to_string(),
+        known(row.host_ns),
+        known(row.device_ns),
+        known(row.tokens),
+    ]
 }
 
-/// Reads iterations.csv, without a last line that is still being written.
-pub fn read_iterations(path: &Path) -> Result<Vec<IterationRow>> {
-    Ok(read_iterations_noting(path)?.0)
-}
-
-/// Reads iterations.csv; the second value says if a last, incomplete line was left out.
-pub fn read_iterations_noting(path: &Path) -> Result<(Vec<IterationRow>, Option<String>)> {
-    table::read(path, &COLUMNS, parse)
-}
-
-fn parse(row: &Row<'_>) -> Result<IterationRow> {
+pub(crate) fn parse(row: &Row<'_>) -> Result<IterationRow> {
     let whole = "a whole number";
     let nanoseconds = "a whole number of nanoseconds";
     Ok(IterationRow {

@@ -3,32 +3,51 @@
 //! [`read`] gives a run's [`Timeline`], [`Tail`] follows one that is being written, [`SegmentWriter`] writes one. The
 //! bytes are described at the top of `format.rs` (blocks) and `encode.rs` (records).
 
+mod appender;
 mod assemble;
+mod attach;
 pub mod control;
 mod decode;
+mod dictionary;
 mod encode;
 mod error;
+mod files;
 mod format;
 mod intern;
 pub mod iterations;
+mod listing;
 mod manifest;
 pub mod metrics;
+mod order;
+mod pack;
+mod part;
+mod parts;
 mod process;
+mod rank;
+mod read;
 pub mod record;
 mod run_dir;
 mod scan;
 mod segment;
+mod sync;
 mod table;
 mod tail;
+mod tee;
+mod texts;
 mod timeline;
 mod utc;
 mod varint;
+mod visit;
 
 pub use error::{Error, Result};
-pub use iterations::{IterationRow, IterationsWriter, read_iterations};
+pub use files::StreamOptions;
+pub use iterations::{IterationRow, Iterations, IterationsWriter, PartOptions, iterations, read_iterations};
 pub use manifest::{MANIFEST_SCHEMA, Manifest, State};
 pub use metrics::{MetricsRow, MetricsWriter, read_metrics};
+pub use read::{ReadOptions, read, read_with, visit};
 pub use run_dir::RunDir;
 pub use segment::SegmentWriter;
-pub use tail::{Tail, read};
+pub use sync::SyncStats;
+pub use tail::Tail;
 pub use timeline::{Health, Timeline};
+pub use visit::{Account, Visit};

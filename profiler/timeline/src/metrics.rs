@@ -14,8 +14,9 @@
 
 use std::path::Path;
 
+use crate::appender::{Appender, known};
 use crate::error::Result;
-use crate::table::{self, Appender, Row, known};
+use crate::table::{self, Row};
 
 /// Version of metrics.csv that this crate writes.
 pub const METRICS_SCHEMA: u32 = 1;

@@ -241,3 +241,14 @@ pub struct Totals {
     /// Spans that ended out of order or on another thread (not recorded).
     pub misplaced: u64,
 }
+
+/// What was deleted because `keep` bounds the recording. It had been written, and counts as written; it is not lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Expired {
+    /// Records.
+    pub records: u64,
+    /// Segments.
+    pub segments: u64,
+    /// Bytes.
+    pub bytes: u64,
+}

@@ -4,20 +4,39 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use crate::decode::{Block, decode};
+use crate::decode::PADDING;
 use crate::error::{Error, Result};
 use crate::format::{self, Frame, HEADER, Header, LONGEST, MAGIC, VERSION};
+use crate::part::{Window, cores};
 
-/// Bytes looked at together; any block fits in.
-const WINDOW: usize = LONGEST + HEADER + (1 << 20);
+/// Bytes that are read together for each core that decodes: they stay in its cache.
+const SHARE: usize = 256 << 10;
+/// At most so many in all.
+const CHUNK: usize = 8 << 20;
+/// Bytes that are read together where a chunk does not do: any block fits in.
+const WIDE: usize = LONGEST + HEADER + (1 << 20);
+/// The end of a segment that is always read: what it says of the whole stream is there.
+pub(crate) const TAIL: u64 = 1 << 20;
 
-/// What stood in a segment.
+/// What stood in a segment, in order.
+#[derive(Debug)]
+pub(crate) struct Batch<'a> {
+    /// The bytes that were read, and padding.
+    pub bytes: &'a [u8],
+    pub found: Vec<Found>,
+}
+
+/// One thing in a segment.
 #[derive(Debug)]
 pub(crate) enum Found {
-    /// A block.
-    Block(Header, Box<Block>),
-    /// Bytes that are none, up to the next block.
+    /// A block whose checksum holds; it begins at this place of the batch's bytes.
+    Block { header: Header, at: usize },
+    /// The header of a block that lies outside of the times asked for; the rest of it was not looked at.
+    Passed(Header),
+    /// Bytes that are no block, up to the next one.
     Skipped { at: u64, bytes: u64 },
+    /// The file has become shorter than what was read of it.
+    Shrunk { from: u64, to: u64 },
 }
 
 /// One segment, read from its begin to where its last whole block ends.
@@ -30,12 +49,15 @@ pub(crate) struct Segment {
     offset: u64,
     /// Bytes behind the last whole block: one that is being written, or torn.
     pub left_over: u64,
+    /// Reading began in the middle: what comes before the first block is no damage.
+    attaching: bool,
+    shrunk: bool,
 }
 
 impl Segment {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(Error::io(path, "read it"))?;
-        Ok(Self { path: path.to_owned(), file, offset: 0, left_over: 0 })
+        Ok(Self { path: path.to_owned(), file, offset: 0, left_over: 0, attaching: false, shrunk: false })
     }
 
     /// Where the next block begins.
@@ -43,73 +65,167 @@ impl Segment {
         self.offset
     }
 
-    /// Reads what has come since the last call. Damage is skipped only once a whole block stands behind it.
-    pub(crate) fn poll(&mut self, found: &mut impl FnMut(Found)) -> Result<()> {
-        loop {
-            let bytes = self.window()?;
-            let at_end = bytes.len() < WINDOW;
-            let (used, step) = self.whole_blocks(&bytes, found)?;
-            let rest = &bytes[used..];
-            self.offset += used as u64;
-            self.left_over = rest.len() as u64;
-            if rest.is_empty() && at_end {
-                return Ok(());
+    /// The header at the begin of the file; `None` if there is none yet.
+    pub(crate) fn first_header(&self) -> Result<Option<Header>> {
+        let mut head = [0; HEADER];
+        let length = self.fill(&mut head, 0)?;
+        Ok(head.get(..length).and_then(<[u8]>::first_chunk).and_then(format::parse))
+    }
+
+    /// The block at the begin of the file, if it is whole.
+    pub(crate) fn first_block<'a>(&self, buffer: &'a mut Vec<u8>) -> Result<Option<Batch<'a>>> {
+        let Some(header) = self.first_header()? else { return Ok(None) };
+        buffer.resize(HEADER + header.length as usize, 0);
+        let filled = self.fill(buffer, 0)?;
+        buffer.truncate(filled);
+        match format::look(buffer) {
+            Frame::Whole(header) if header.version <= VERSION => {
+                buffer.resize(filled + PADDING, 0);
+                Ok(Some(Batch { bytes: buffer, found: vec![Found::Block { header, at: 0 }] }))
             }
-            if !at_end && used > 0 {
-                continue;
-            }
-            // Here is no block, or one that the file ends in: go on with the next, if there is one.
-            let skip = match step.or_else(|| next_block(rest)) {
-                Some(skip) => skip,
-                None if at_end => return Ok(()),
-                None => rest.len() - (LONGEST + HEADER),
-            };
-            found(Found::Skipped { at: self.offset, bytes: skip as u64 });
-            self.offset += skip as u64;
+            _ => Ok(None),
         }
     }
 
-    /// Hands out the blocks at the begin of `bytes`. Returns their length, and that of a sound block that cannot be
-    /// decoded if that is what ended the row.
-    fn whole_blocks(&self, bytes: &[u8], found: &mut impl FnMut(Found)) -> Result<(usize, Option<usize>)> {
-        let mut used = 0;
+    /// Goes on with the last `bytes` of the file.
+    pub(crate) fn attach(&mut self, bytes: u64) -> Result<()> {
+        self.offset = self.length()?.saturating_sub(bytes);
+        self.attaching = self.offset > 0;
+        Ok(())
+    }
+
+    /// What stands at the place that was reached, a chunk of it; `None`: nothing yet. Damage is skipped only
+    /// once a whole block stands behind it. Blocks outside of `window` are passed by, save those at the file's end.
+    pub(crate) fn next<'a>(&mut self, buffer: &'a mut Vec<u8>, window: Option<Window>) -> Result<Option<Batch<'a>>> {
+        let mut found = Vec::new();
+        if self.has_shrunk(&mut found)? {
+            return Ok((!found.is_empty()).then_some(Batch { bytes: &[], found }));
+        }
+        if let Some(window) = window {
+            self.pass_by(window, &mut found)?;
+        }
+        let mut at_end = self.read(buffer, chunk())?;
+        let mut used = self.whole_blocks(buffer, window, &mut found)?;
+        if used == 0 && !at_end {
+            // No block in this reach: perhaps one that is longer.
+            at_end = self.read(buffer, WIDE)?;
+            used = self.whole_blocks(buffer, window, &mut found)?;
+        }
+        if used == 0 {
+            used = self.skip(buffer, at_end, &mut found);
+        }
+        self.offset += used as u64;
+        self.left_over = (buffer.len() - used) as u64;
+        if used == 0 && found.is_empty() {
+            return Ok(None);
+        }
+        buffer.resize(buffer.len() + PADDING, 0);
+        Ok(Some(Batch { bytes: buffer, found }))
+    }
+
+    /// Here is no block, or one that the file ends in: the length up to the next one, if there is one.
+    fn skip(&self, buffer: &[u8], at_end: bool, found: &mut Vec<Found>) -> usize {
+        let length = match next_block(buffer) {
+            Some(length) => length,
+            None if at_end => return 0,
+            None => buffer.len() - (LONGEST + HEADER),
+        };
+        if !self.attaching {
+            found.push(Found::Skipped { at: self.offset, bytes: length as u64 });
+        }
+        length
+    }
+
+    /// Finds the blocks at the begin of `bytes`, and returns their length.
+    fn whole_blocks(&mut self, bytes: &[u8], window: Option<Window>, found: &mut Vec<Found>) -> Result<usize> {
+        let (mut used, length) = (0, self.length()?);
         while let Frame::Whole(header) = format::look(&bytes[used..]) {
             if header.version > VERSION {
+                if used > 0 {
+                    break;
+                }
                 let (version, known) = (u32::from(header.version), u32::from(VERSION));
                 return Err(Error::TooNew { path: self.path.clone(), version, known });
             }
-            let end = HEADER + header.length as usize;
-            let payload = &bytes[used + HEADER..used + end];
-            let plain = header.codec == 0 && header.raw_length == header.length;
-            match decode(payload, header.records).filter(|_| plain) {
-                Some(block) => found(Found::Block(header, Box::new(block))),
-                None => return Ok((used, Some(end))),
-            }
-            used += end;
+            self.attaching = false;
+            let passed = window.is_some_and(|window| passes(&header, window, self.offset + used as u64, length));
+            found.push(if passed { Found::Passed(header) } else { Found::Block { header, at: used } });
+            used += HEADER + header.length as usize;
         }
-        Ok((used, None))
+        Ok(used)
     }
 
-    fn window(&self) -> Result<Vec<u8>> {
-        let length = self.file.metadata().map_err(Error::io(&self.path, "read it"))?.len();
-        let size = usize::try_from(length.saturating_sub(self.offset)).unwrap_or(WINDOW).min(WINDOW);
-        let mut bytes = vec![0; size];
+    /// Steps from header to header over blocks that lie outside of the window.
+    fn pass_by(&mut self, window: Window, found: &mut Vec<Found>) -> Result<()> {
+        let (mut head, length) = ([0; HEADER], self.length()?);
+        while self.fill(&mut head, self.offset)? == HEADER {
+            match format::parse(&head) {
+                Some(header) if header.version <= VERSION && passes(&header, window, self.offset, length) => {
+                    self.offset += HEADER as u64 + u64::from(header.length);
+                    found.push(Found::Passed(header));
+                }
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn has_shrunk(&mut self, found: &mut Vec<Found>) -> Result<bool> {
+        let (from, to) = (self.offset, self.length()?);
+        if to < from && !self.shrunk {
+            self.shrunk = true;
+            found.push(Found::Shrunk { from, to });
+        }
+        Ok(to < from)
+    }
+
+    /// Length of the file now.
+    pub(crate) fn length(&self) -> Result<u64> {
+        Ok(self.file.metadata().map_err(Error::io(&self.path, "read it"))?.len())
+    }
+
+    /// Fills the buffer with what comes next; whether the file ends there.
+    fn read(&self, buffer: &mut Vec<u8>, most: usize) -> Result<bool> {
+        let left = self.length()?.saturating_sub(self.offset);
+        buffer.resize(usize::try_from(left).unwrap_or(most).min(most), 0);
+        let filled = self.fill(buffer, self.offset)?;
+        buffer.truncate(filled);
+        Ok(filled < most)
+    }
+
+    /// Reads what there is at a place; how much that was.
+    fn fill(&self, bytes: &mut [u8], at: u64) -> Result<usize> {
         let mut filled = 0;
-        while filled < size {
-            match self.file.read_at(&mut bytes[filled..], self.offset + filled as u64) {
+        while filled < bytes.len() {
+            match self.file.read_at(&mut bytes[filled..], at + filled as u64) {
                 Ok(0) => break,
                 Ok(count) => filled += count,
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(Error::io(&self.path, "read it")(e)),
             }
         }
-        bytes.truncate(filled);
-        Ok(bytes)
+        Ok(filled)
     }
+}
+
+/// Bytes that are read together. The longest block that is written is about a quarter of it.
+fn chunk() -> usize {
+    (cores() * SHARE).min(CHUNK)
+}
+
+/// Whether a block that begins at `at` of a file of `length` bytes need not be looked at. The first one of a segment dates
+/// it, the last ones sum it up.
+fn passes(header: &Header, window: Window, at: u64, length: u64) -> bool {
+    let end = at + HEADER as u64 + u64::from(header.length);
+    let timeless = header.first_ns == 0 && header.last_ns == 0;
+    let outside = header.last_ns < window.from_ns || header.first_ns > window.to_ns;
+    outside && !timeless && !header.end && at > 0 && end + TAIL <= length
 }
 
 /// Distance to the next whole block, which is not at the begin of `bytes`.
 fn next_block(bytes: &[u8]) -> Option<usize> {
-    let magic = |at: &usize| bytes[*at..].starts_with(&MAGIC);
-    (1..bytes.len()).filter(magic).find(|at| matches!(format::look(&bytes[*at..]), Frame::Whole(_)))
+    let rest = bytes.get(1..)?;
+    let magic = |(at, window): (usize, &[u8])| (window == MAGIC).then_some(at + 1);
+    let places = rest.windows(MAGIC.len()).enumerate().filter_map(magic);
+    places.into_iter().find(|at| matches!(format::look(&bytes[*at..]), Frame::Whole(_)))
 }

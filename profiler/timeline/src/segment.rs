@@ -1,18 +1,16 @@
 //! Writing a rank's timing stream: records into blocks, blocks into segments. The format: `format.rs`, `encode.rs`.
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
-
 use crate::encode::Encoder;
-use crate::error::{Error, Result};
-use crate::format::{self, Header};
+use crate::error::Result;
+use crate::files::{Files, StreamOptions};
+use crate::format::{self, HEADER, Header};
 use crate::intern::{Ids, Interner};
 use crate::record::{
     Anchor, Counter, CounterId, DeviceAnchor, Flow, Iteration, Lane, LaneId, LaneTotals, Mark, NameId, OpenSpan,
     Sample, Span, StackSample, Totals,
 };
 use crate::run_dir::RunDir;
+use crate::sync::SyncStats;
 
 /// Payload bytes after which a block is written.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -22,19 +20,16 @@ const BLOCK_BYTES: usize = 64 << 10;
 /// [`lane`](Self::lane) or [`counter`](Self::counter), and use the id in records.
 #[derive(Debug)]
 pub struct SegmentWriter {
-    directory: PathBuf,
+    files: Files,
     rank: u32,
-    segment_bytes: u64,
-    segment: u32,
-    file: File,
-    path: PathBuf,
-    /// Bytes in this segment, and in all.
-    in_segment: u64,
-    in_all: u64,
     sequence: u32,
     texts: Texts,
     block: Encoder,
     local: Local,
+    /// The block as it goes to the file.
+    framed: Vec<u8>,
+    /// Dates the attempt; repeated in each segment, since the first one may be deleted.
+    first_anchor: Option<Anchor>,
     /// Records of the lanes that stand in written blocks, and in the block in the making.
     written: u64,
     pending: u64,
@@ -48,7 +43,7 @@ struct Texts {
     counters: Interner<Counter>,
 }
 
-/// The block's ids of those texts; `None`: not introduced in this block.
+/// The block's ids of those texts.
 #[derive(Debug, Default)]
 struct Local {
     names: Ids,
@@ -59,24 +54,26 @@ struct Local {
 impl SegmentWriter {
     /// Begins a new segment of `rank` in a run; segments that are there stay as they are.
     ///
-    /// After `segment_bytes` the stream goes on in the next segment.
+    /// After `segment_bytes` the stream goes on in the next segment. Everything is kept, and synced at the end alone.
     pub fn create(run: &RunDir, rank: u32, segment_bytes: u64) -> Result<Self> {
-        let directory = run.timeline_dir();
-        fs::create_dir_all(&directory).map_err(Error::io(&directory, "create it"))?;
-        let (segment, path, file) = next_segment(&directory, rank, 1)?;
+        let options = StreamOptions { segment_bytes, keep_bytes: None, sync_every: None };
+        Self::with_options(run, rank, &options)
+    }
+
+    /// Begins a new segment of `rank` in a run; segments that are there stay as they are, whatever `keep_bytes` says.
+    ///
+    /// # Errors
+    /// If the segment cannot be created; the error names it.
+    pub fn with_options(run: &RunDir, rank: u32, options: &StreamOptions) -> Result<Self> {
         Ok(Self {
-            directory,
+            files: Files::create(run.timeline_dir(), rank, options)?,
             rank,
-            segment_bytes,
-            segment,
-            file,
-            path,
-            in_segment: 0,
-            in_all: 0,
             sequence: 0,
             texts: Texts::default(),
-            block: Encoder::default(),
+            block: Encoder::of_rank(rank),
             local: Local::default(),
+            framed: Vec::new(),
+            first_anchor: None,
             written: 0,
             pending: 0,
         })
@@ -98,32 +95,32 @@ impl SegmentWriter {
     }
 
     /// Adds a finished span.
+    #[inline]
     pub fn span(&mut self, span: &Span) -> Result<()> {
         let (name, lane) = (self.local_name(span.name), self.local_lane(span.lane));
-        self.block.span(&Span { name, lane, ..*span });
+        self.block.span(span, name, lane);
         self.added()
     }
 
     /// Adds a finished iteration.
     pub fn iteration(&mut self, iteration: &Iteration) -> Result<()> {
         let lane = self.local_lane(iteration.lane);
-        self.block.iteration(&Iteration { lane, ..*iteration });
+        self.block.iteration(iteration, lane);
         self.added()
     }
 
     /// Adds a reading of a counter.
+    #[inline]
     pub fn sample(&mut self, sample: &Sample) -> Result<()> {
-        let (block, texts) = (&mut self.block, &self.texts.counters);
-        let introduce = |id| block.counter(texts.get(id));
-        let counter = CounterId(self.local.counters.id(sample.counter.0, introduce));
-        self.block.sample(&Sample { counter, ..*sample });
+        let counter = self.local_counter(sample.counter);
+        self.block.sample(sample, counter);
         self.added()
     }
 
     /// Adds one end of a hand-off.
     pub fn flow(&mut self, flow: &Flow) -> Result<()> {
         let lane = self.local_lane(flow.lane);
-        self.block.flow(&Flow { lane, ..*flow });
+        self.block.flow(flow, lane);
         self.added()
     }
 
@@ -135,21 +132,38 @@ impl SegmentWriter {
 
     /// Adds a clock anchor. It is nobody's record, and not in the totals.
     pub fn anchor(&mut self, anchor: &Anchor) {
+        self.first_anchor.get_or_insert(*anchor);
         self.block.anchor(anchor);
     }
 
     /// Adds a clock anchor of a device; nobody's record either.
-    pub fn device_anchor(&mut self, _anchor: &DeviceAnchor) {}
-
-    /// Adds a sampled stack.
-    pub fn stack(&mut self, _stack: &StackSample) -> Result<()> {
-        Ok(())
+    pub fn device_anchor(&mut self, anchor: &DeviceAnchor) {
+        let device = self.local_name(anchor.device);
+        self.block.device_anchor(&DeviceAnchor { device, ..*anchor });
     }
 
-    /// Says what became of a lane's records so far; the last word counts.
-    pub fn lane_totals(&mut self, _totals: &LaneTotals) {}
+    /// Adds a sampled stack. It is a record, and no lane's own: the sampler made it.
+    pub fn stack(&mut self, stack: &StackSample) -> Result<()> {
+        let mut names = |ids: &[NameId]| ids.iter().map(|id| self.local_name(*id)).collect();
+        let (spans, frames): (Vec<NameId>, Vec<NameId>) = (names(&stack.spans), names(&stack.frames));
+        let (thread, lane) = (self.local_name(stack.thread), stack.lane.map(|lane| self.local_lane(lane)));
+        let StackSample { time_ns, tid, iteration, .. } = *stack;
+        self.block.stack(&StackSample { time_ns, tid, thread, lane, iteration, spans, frames });
+        self.added()
+    }
+
+    /// Says what became of a lane's spans, iterations and flow ends so far; the last word counts. Say it just before
+    /// [`flush`](Self::flush) and [`end`](Self::end), and only of lanes for which it has changed.
+    pub fn lane_totals(&mut self, totals: &LaneTotals) {
+        let lane = self.local_lane(totals.lane);
+        self.block.lane_totals(&LaneTotals { lane, ..*totals });
+    }
 
     /// Writes the block, with the spans that are open now and the totals so far (`written` is filled in here).
+    ///
+    /// # Errors
+    /// If the system refuses the block; it is lost then, and the error names the file. The stream may be given up, or
+    /// tried again with the next block.
     pub fn flush(&mut self, open: &[OpenSpan], totals: Totals) -> Result<()> {
         self.account(open, totals);
         self.write_block(false)
@@ -159,11 +173,12 @@ impl SegmentWriter {
     pub fn end(mut self, open: &[OpenSpan], totals: Totals) -> Result<Totals> {
         let totals = self.account(open, totals);
         self.write_block(true)?;
-        self.file.sync_all().map_err(Error::io(&self.path, "write it"))?;
+        self.files.sync()?;
         Ok(totals)
     }
 
-    /// Records in written blocks; anchors, open spans and totals do not count.
+    /// Records in written blocks, also in those that `keep` has deleted since; anchors, open spans and totals do not
+    /// count.
     #[must_use]
     pub fn written(&self) -> u64 {
         self.written
@@ -175,25 +190,48 @@ impl SegmentWriter {
         self.written + self.pending
     }
 
-    /// Bytes written, in all segments.
+    /// Bytes written, in all segments, also in deleted ones.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.in_all
+        self.files.bytes
     }
 
+    /// What the thread `dflash-sync` has done and cost; nothing if there is none.
+    #[must_use]
+    pub fn sync_stats(&self) -> SyncStats {
+        self.files.sync_stats()
+    }
+
+    #[inline]
     fn local_name(&mut self, name: NameId) -> NameId {
-        let (block, texts) = (&mut self.block, &self.texts.names);
-        NameId(self.local.names.id(name.0, |id| block.name(texts.get(id))))
+        NameId(self.local.names.get(name.0).unwrap_or_else(|| {
+            self.block.name(self.texts.names.get(name.0).map_or("?", String::as_str));
+            self.local.names.introduced(name.0)
+        }))
     }
 
+    #[inline]
     fn local_lane(&mut self, lane: LaneId) -> LaneId {
-        let (block, texts) = (&mut self.block, &self.texts.lanes);
-        LaneId(self.local.lanes.id(lane.0, |id| block.lane(texts.get(id))))
+        LaneId(self.local.lanes.get(lane.0).unwrap_or_else(|| {
+            let unknown = Lane { name: "?".to_owned(), device: "?".to_owned(), rank: self.rank };
+            self.block.lane(self.texts.lanes.get(lane.0).unwrap_or(&unknown));
+            self.local.lanes.introduced(lane.0)
+        }))
     }
 
+    #[inline]
+    fn local_counter(&mut self, counter: CounterId) -> CounterId {
+        CounterId(self.local.counters.get(counter.0).unwrap_or_else(|| {
+            let unknown = Counter { name: "?".to_owned(), unit: String::new(), rank: self.rank };
+            self.block.counter(self.texts.counters.get(counter.0).unwrap_or(&unknown));
+            self.local.counters.introduced(counter.0)
+        }))
+    }
+
+    #[inline]
     fn added(&mut self) -> Result<()> {
         self.pending += 1;
-        if self.block.bytes.len() >= BLOCK_BYTES { self.write_block(false) } else { Ok(()) }
+        if self.block.length() < BLOCK_BYTES { Ok(()) } else { self.write_block(false) }
     }
 
     fn account(&mut self, open: &[OpenSpan], totals: Totals) -> Totals {
@@ -204,45 +242,49 @@ impl SegmentWriter {
         self.block.open(&local);
         let totals = Totals { written: self.written + self.pending, ..totals };
         self.block.totals(&totals);
+        if let Some((first_kept, expired)) = self.files.expired() {
+            self.block.expired(first_kept, &expired);
+        }
         totals
     }
 
+    #[cold]
     fn write_block(&mut self, end: bool) -> Result<()> {
-        let block = std::mem::take(&mut self.block);
-        self.local = Local::default();
         let pending = std::mem::take(&mut self.pending);
-        let length = u32::try_from(block.bytes.len()).unwrap_or(u32::MAX);
-        let (first_ns, last_ns) = block.extent.unwrap_or((0, 0));
-        let (rank, sequence, records) = (self.rank, self.sequence, block.records);
-        let header =
-            Header { end, rank, sequence, length, raw_length: length, records, first_ns, last_ns, ..Header::default() };
-        if self.in_segment >= self.segment_bytes {
-            self.rotate()?;
+        let wrote = self.frame_and_write(end, pending);
+        self.block.clear();
+        for ids in [&mut self.local.names, &mut self.local.lanes, &mut self.local.counters] {
+            ids.clear();
         }
-        let bytes = format::frame(&header, &block.bytes);
-        self.file.write_all(&bytes).map_err(Error::io(&self.path, "write it"))?;
+        wrote?;
         self.sequence = self.sequence.wrapping_add(1);
-        self.in_segment += bytes.len() as u64;
-        self.in_all += bytes.len() as u64;
         self.written += pending;
         Ok(())
     }
 
-    fn rotate(&mut self) -> Result<()> {
-        (self.segment, self.path, self.file) = next_segment(&self.directory, self.rank, self.segment + 1)?;
-        self.in_segment = 0;
-        Ok(())
-    }
-}
-
-/// Creates the first segment from `number` on that does not exist.
-fn next_segment(directory: &Path, rank: u32, mut number: u32) -> Result<(u32, PathBuf, File)> {
-    loop {
-        let path = directory.join(format!("rank{rank}-{number:06}.dft"));
-        match File::options().append(true).create_new(true).open(&path) {
-            Ok(file) => return Ok((number, path, file)),
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => number += 1,
-            Err(e) => return Err(Error::io(&path, "create it")(e)),
+    fn frame_and_write(&mut self, end: bool, records_of_lanes: u64) -> Result<()> {
+        if self.files.make_room(HEADER + self.block.length())? {
+            // A segment tells the date by itself, and what is about to be deleted is said before it is.
+            self.first_anchor.iter().for_each(|anchor| self.block.old_anchor(anchor));
+            if let Some((first_kept, expired)) = self.files.expired() {
+                self.block.expired(first_kept, &expired);
+            }
         }
+        let payload = self.block.payload();
+        let length = u32::try_from(payload.texts.len() + payload.rest.len()).unwrap_or(u32::MAX);
+        let header = Header {
+            end,
+            stream: self.files.first as u8,
+            rank: self.rank,
+            sequence: self.sequence,
+            length,
+            raw_length: length,
+            records: payload.records,
+            first_ns: payload.first_ns,
+            last_ns: payload.last_ns,
+            ..Header::default()
+        };
+        format::frame(&header, [payload.texts, payload.rest], &mut self.framed);
+        self.files.write(&self.framed, records_of_lanes)
     }
 }

@@ -1,89 +1,51 @@
 //! Reading of CSV files whose errors name file, line and column; shared by iterations.csv and metrics.csv.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use csv::StringRecord;
 
 use crate::error::{Error, Result};
 
-/// A file's columns: where the needed ones stand, and all their names.
-pub(crate) struct Columns<'a> {
-    path: &'a Path,
-    needed: &'a [&'a str],
+/// A file's lines, one by one. It may be packed (`.zst`).
+pub(crate) struct Table {
+    path: PathBuf,
+    needed: &'static [&'static str],
+    /// Where the needed columns stand.
     places: Vec<usize>,
     /// The header as it stands in the file.
-    pub(crate) header: StringRecord,
+    header: StringRecord,
+    reader: csv::Reader<Box<dyn Read + Send>>,
+    record: StringRecord,
+    /// Where the last record began, blank lines before it included.
+    began: u64,
+    /// Bytes that there were at the opening, if the last line lacks its newline: it is still being written, or torn.
+    torn: Option<u64>,
+    /// Says that a last line was left out.
+    notice: Option<String>,
 }
 
 /// One line of the file.
-pub(crate) struct Row<'a> {
-    columns: &'a Columns<'a>,
-    line: u64,
-    record: &'a StringRecord,
-}
+pub(crate) struct Row<'a>(&'a Table);
 
-/// Reads a file's lines with `parse`. A last line without its newline is still being written, or torn: it is left out,
-/// and the returned notice says so.
-pub(crate) fn read<T>(
-    path: &Path,
-    needed: &[&str],
-    mut parse: impl FnMut(&Row<'_>) -> Result<T>,
-) -> Result<(Vec<T>, Option<String>)> {
-    let (length, torn) = extent(path)?;
-    let file = File::open(path).map_err(Error::io(path, "read it"))?;
-    // A run may append meanwhile; what it adds after this moment is for the next reading.
-    let bytes = BufReader::new(file).take(length);
-    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes);
-    let header = reader.headers().map_err(|e| malformed(path, &e))?.clone();
-    let columns = Columns::find(path, needed, header)?;
-    let mut rows = Vec::new();
-    let mut record = StringRecord::new();
-    loop {
-        let line = reader.position().line();
-        let more = reader.read_record(&mut record);
-        if torn && reader.position().byte() >= length {
-            let notice = format!("{}:{line}: the last line is not complete and was left out", path.display());
-            return Ok((rows, Some(notice)));
-        }
-        if !more.map_err(|e| malformed(path, &e))? {
-            return Ok((rows, None));
-        }
-        let line = record.position().map_or(line, csv::Position::line);
-        rows.push(parse(&columns.row(line, &record)?)?);
+impl Table {
+    /// Opens a file that must have the needed columns.
+    pub(crate) fn open(path: &Path, needed: &'static [&'static str]) -> Result<Self> {
+        let file = File::open(path).map_err(Error::io(path, "read it"))?;
+        Self::of(file, path, needed)
     }
-}
 
-/// Length of the file, and whether its last line lacks a newline.
-fn extent(path: &Path) -> Result<(u64, bool)> {
-    let look = || {
-        let mut file = File::open(path)?;
-        let length = file.seek(SeekFrom::End(0))?;
-        if length == 0 {
-            return Ok((0, false));
-        }
-        file.seek(SeekFrom::Start(length - 1))?;
-        let mut last = [0_u8];
-        file.read_exact(&mut last)?;
-        Ok((length, last != *b"\n"))
-    };
-    look().map_err(Error::io(path, "read it"))
-}
-
-fn malformed(path: &Path, error: &csv::Error) -> Error {
-    let line = error.position().map_or(1, csv::Position::line);
-    let problem = match error.kind() {
-        csv::ErrorKind::Utf8 { .. } => "not UTF-8".to_owned(),
-        csv::ErrorKind::Io(e) => format!("cannot be read: {e}"),
-        _ => error.to_string(),
-    };
-    Error::Csv { path: path.to_owned(), line, problem }
-}
-
-impl<'a> Columns<'a> {
-    fn find(path: &'a Path, needed: &'a [&'a str], header: StringRecord) -> Result<Self> {
+    /// The same of a file that is open; `path` is where it lay.
+    pub(crate) fn of(file: File, path: &Path, needed: &'static [&'static str]) -> Result<Self> {
+        let (length, torn) =
+            if is_packed(path) { (0, false) } else { ends(&file).map_err(Error::io(path, "read it"))? };
+        let bytes = bytes(file, path).map_err(Error::io(path, "read it"))?;
+        // A run may append meanwhile; what it adds after this moment is for the next reading.
+        let bytes: Box<dyn Read + Send> = if is_packed(path) { bytes } else { Box::new(bytes.take(length)) };
+        let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes);
+        let header = reader.headers().map_err(|e| malformed(path, 1, &e))?.clone();
         let place = |name: &&str| {
             header.iter().position(|column| column == *name).ok_or_else(|| Error::MissingColumn {
                 path: path.to_owned(),
@@ -92,23 +54,111 @@ impl<'a> Columns<'a> {
             })
         };
         let places = needed.iter().map(place).collect::<Result<_>>()?;
-        Ok(Self { path, needed, places, header })
+        let (record, torn) = (StringRecord::new(), torn.then_some(length));
+        Ok(Self { path: path.to_owned(), needed, places, header, reader, record, began: 0, torn, notice: None })
     }
 
-    fn row(&'a self, line: u64, record: &'a StringRecord) -> Result<Row<'a>> {
-        let (found, expected) = (record.len(), self.header.len());
+    /// The next line; `None` at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<Row<'_>>> {
+        self.began = self.reader.position().byte();
+        let more = self.reader.read_record(&mut self.record);
+        if self.torn.is_some_and(|length| self.reader.position().byte() >= length) {
+            let (path, line) = (self.path.display(), self.line());
+            self.notice = Some(format!("{path}:{line}: the last line is not complete and was left out"));
+            return Ok(None);
+        }
+        if !more.map_err(|e| malformed(&self.path, self.line(), &e))? {
+            return Ok(None);
+        }
+        let (found, expected) = (self.record.len(), self.header.len());
         if found != expected {
             let problem = format!("{found} fields where the header has {expected}");
-            return Err(Error::Csv { path: self.path.to_owned(), line, problem });
+            return Err(Error::Csv { path: self.path.clone(), line: self.line(), problem });
         }
-        Ok(Row { columns: self, line, record })
+        Ok(Some(Row(self)))
     }
+
+    /// What there is to say about the end of the file.
+    pub(crate) fn notice(&mut self) -> Option<String> {
+        self.notice.take()
+    }
+
+    /// The line that the last record begins in, counted anew: blank lines are in no record.
+    fn line(&self) -> u64 {
+        let count = || {
+            let mut bytes = BufReader::new(bytes(File::open(&self.path)?, &self.path)?);
+            let (mut at, mut line) = (0, 1);
+            loop {
+                let buffer = bytes.fill_buf()?;
+                for byte in buffer {
+                    if at >= self.began && !matches!(byte, b'\n' | b'\r') {
+                        return Ok(line);
+                    }
+                    line += u64::from(*byte == b'\n');
+                    at += 1;
+                }
+                let read = buffer.len();
+                if read == 0 {
+                    return Ok::<u64, std::io::Error>(line);
+                }
+                bytes.consume(read);
+            }
+        };
+        count().unwrap_or_else(|_| self.reader.position().line())
+    }
+}
+
+/// All rows of a file, and what there is to say about its end.
+pub(crate) fn read<T>(
+    path: &Path,
+    needed: &'static [&'static str],
+    mut parse: impl FnMut(&Row<'_>) -> Result<T>,
+) -> Result<(Vec<T>, Option<String>)> {
+    let (mut table, mut rows) = (Table::open(path, needed)?, Vec::new());
+    while let Some(row) = table.next()? {
+        rows.push(parse(&row)?);
+    }
+    Ok((rows, table.notice()))
+}
+
+/// Whether a file is packed, as its name says.
+pub(crate) fn is_packed(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "zst")
+}
+
+fn bytes(file: File, path: &Path) -> std::io::Result<Box<dyn Read + Send>> {
+    Ok(if is_packed(path) { Box::new(zstd::Decoder::new(file)?) } else { Box::new(file) })
+}
+
+/// Length of a file, and whether its last line lacks a newline.
+pub(crate) fn ends_torn(path: &Path) -> Result<(u64, bool)> {
+    File::open(path).and_then(|file| ends(&file)).map_err(Error::io(path, "read it"))
+}
+
+fn ends(mut file: &File) -> std::io::Result<(u64, bool)> {
+    let length = file.seek(SeekFrom::End(0))?;
+    let mut last = *b"\n";
+    if length > 0 {
+        file.seek(SeekFrom::Start(length - 1))?;
+        file.read_exact(&mut last)?;
+    }
+    file.seek(SeekFrom::Start(0))?;
+    Ok((length, last != *b"\n"))
+}
+
+pub(crate) fn malformed(path: &Path, line: u64, error: &csv::Error) -> Error {
+    let problem = match error.kind() {
+        csv::ErrorKind::Utf8 { .. } => "not UTF-8".to_owned(),
+        csv::ErrorKind::Io(e) => format!("cannot be read: {e}"),
+        _ => error.to_string(),
+    };
+    Error::Csv { path: path.to_owned(), line, problem }
 }
 
 impl Row<'_> {
     /// The text of the n-th needed column.
     pub(crate) fn text(&self, n: usize) -> &str {
-        self.columns.places.get(n).and_then(|place| self.record.get(*place)).unwrap_or("")
+        self.0.places.get(n).and_then(|place| self.0.record.get(*place)).unwrap_or("")
     }
 
     /// The n-th needed column as a number.
@@ -123,87 +173,32 @@ impl Row<'_> {
 
     /// Where a further column stands; `None` if it is absent, or empty in this row.
     pub(crate) fn place(&self, name: &str) -> Option<usize> {
-        let place = self.columns.header.iter().position(|column| column == name)?;
-        self.record.get(place).is_some_and(|text| !text.is_empty()).then_some(place)
+        let place = self.0.header.iter().position(|column| column == name)?;
+        self.0.record.get(place).is_some_and(|text| !text.is_empty()).then_some(place)
     }
 
     /// A column by its place in the file, as a number.
     pub(crate) fn number_at<T: FromStr>(&self, place: usize, expected: &'static str) -> Result<T> {
-        let text = self.record.get(place).unwrap_or("");
-        text.parse().map_err(|_| self.error(self.columns.header.get(place).unwrap_or("?"), text, expected))
+        let text = self.0.record.get(place).unwrap_or("");
+        text.parse().map_err(|_| self.error(self.0.header.get(place).unwrap_or("?"), text, expected))
     }
 
     /// The n-th needed column as the version of the file's layout.
     pub(crate) fn schema(&self, n: usize, known: u32) -> Result<u32> {
         let version = self.number(n, "a version number")?;
         if version > known {
-            return Err(Error::TooNew { path: self.columns.path.to_owned(), version, known });
+            return Err(Error::TooNew { path: self.0.path.clone(), version, known });
         }
         Ok(version)
     }
 
     /// The n-th needed column does not hold what it should.
     pub(crate) fn wrong(&self, n: usize, expected: &'static str) -> Error {
-        self.error(self.columns.needed.get(n).unwrap_or(&"?"), self.text(n), expected)
+        self.error(self.0.needed.get(n).unwrap_or(&"?"), self.text(n), expected)
     }
 
     fn error(&self, column: &str, value: &str, expected: &'static str) -> Error {
-        let (path, line) = (self.columns.path.to_owned(), self.line);
+        let (path, line) = (self.0.path.clone(), self.0.line());
         Error::Field { path, line, column: column.to_owned(), value: value.to_owned(), expected }
     }
-}
-
-/// A CSV file that is appended to; its header is written once, when the file is new.
-#[derive(Debug)]
-pub(crate) struct Appender {
-    csv: csv::Writer<BufWriter<File>>,
-    path: std::path::PathBuf,
-}
-
-impl Appender {
-    /// Opens the file, new or with this very header.
-    pub(crate) fn open(path: &Path, header: &[String]) -> Result<Self> {
-        let file = File::options().append(true).create(true).open(path).map_err(Error::io(path, "append to it"))?;
-        let (length, torn) = extent(path)?;
-        let mut file = BufWriter::new(file);
-        if length > 0 {
-            check_header(path, header)?;
-        }
-        if torn {
-            // What a crash left of a line must not swallow the next one.
-            file.write_all(b"\n").map_err(Error::io(path, "append to it"))?;
-        }
-        let csv = csv::WriterBuilder::new().flexible(true).from_writer(file);
-        let mut appender = Self { csv, path: path.to_owned() };
-        if length == 0 {
-            appender.write(header)?;
-            appender.flush()?;
-        }
-        Ok(appender)
-    }
-
-    pub(crate) fn write(&mut self, fields: &[String]) -> Result<()> {
-        let io = |e: csv::Error| Error::io(&self.path, "append to it")(e.into());
-        self.csv.write_record(fields).map_err(io)
-    }
-
-    pub(crate) fn flush(&mut self) -> Result<()> {
-        self.csv.flush().map_err(Error::io(&self.path, "append to it"))
-    }
-}
-
-fn check_header(path: &Path, header: &[String]) -> Result<()> {
-    let file = File::open(path).map_err(Error::io(path, "read it"))?;
-    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(BufReader::new(file));
-    let found = reader.headers().map_err(|e| malformed(path, &e))?;
-    if found.iter().eq(header.iter().map(String::as_str)) {
-        return Ok(());
-    }
-    let problem = format!("its columns are not `{}`; move the file away to begin a new one", header.join(","));
-    Err(Error::Csv { path: path.to_owned(), line: 1, problem })
-}
-
-/// The text of a value that may not be known: empty, not 0.
-pub(crate) fn known<T: ToString>(value: Option<T>) -> String {
-    value.map_or_else(String::new, |v| v.to_string())
 }

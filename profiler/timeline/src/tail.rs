@@ -1,42 +1,56 @@
-//! Reading a run's timing stream, once or while it is being written.
+//! Following a run's timing stream while it is being written.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::assemble::Assembler;
 use crate::error::{Error, Result};
+use crate::listing::{Listed, segments};
+use crate::part::Window;
 use crate::run_dir::RunDir;
-use crate::scan::{Found, Segment};
+use crate::scan::{Batch, Segment};
 use crate::timeline::Timeline;
 
-/// Reads everything that a run recorded, of all ranks and segments.
-///
-/// Damage is no error: it is skipped, and [`Timeline::health`] says what and where. A stream that does not end with an
-/// END block has `health.ended == false`.
-pub fn read(run: &RunDir) -> Result<Timeline> {
-    let mut tail = Tail::open(run)?;
-    tail.poll()?;
-    tail.say_torn_ends();
-    Ok(tail.assembler.timeline)
-}
+/// How often segments may vanish during one reading before it goes on with what there is.
+const LISTINGS: u32 = 16;
 
 /// Follows a run while it is being written: each [`poll`](Self::poll) adds what has come.
 #[derive(Debug)]
 pub struct Tail {
     directory: PathBuf,
     /// The segment being read of each rank, with its number.
-    current: BTreeMap<u32, (u32, Segment)>,
-    assembler: Assembler,
+    pub(crate) current: BTreeMap<u32, (u32, Segment)>,
+    pub(crate) assembler: Assembler,
     window_ns: Option<u64>,
+    only: Option<Window>,
+    from_start: bool,
+    pub(crate) buffer: Vec<u8>,
 }
 
+/// What is done with a batch of a rank's segment.
+pub(crate) type Take<'a> = dyn FnMut(&mut Assembler, &Path, u32, &Batch<'_>, Option<Window>) + 'a;
+
 impl Tail {
-    /// Prepares to follow a run. Nothing is read before the first [`poll`](Self::poll).
+    /// Prepares to follow a run. Nothing is read before the first [`poll`](Self::poll), which begins about a megabyte
+    /// before the end of each rank's stream: the first picture of a long run is there within milliseconds.
     pub fn open(run: &RunDir) -> Result<Self> {
-        let (directory, assembler) = (run.timeline_dir(), Assembler::default());
-        Ok(Self { directory, current: BTreeMap::new(), assembler, window_ns: None })
+        Ok(Self {
+            directory: run.timeline_dir(),
+            current: BTreeMap::new(),
+            assembler: Assembler::default(),
+            window_ns: None,
+            only: None,
+            from_start: false,
+            buffer: Vec::new(),
+        })
+    }
+
+    /// Reads the whole stream, from its start.
+    #[must_use]
+    pub fn from_start(mut self) -> Self {
+        self.from_start = true;
+        self
     }
 
     /// Keeps only what ended within the last `ns` nanoseconds of the stream, so that memory stays bounded.
@@ -46,26 +60,21 @@ impl Tail {
         self
     }
 
+    pub(crate) fn only(mut self, window: Option<Window>) -> Self {
+        self.only = window;
+        self
+    }
+
     /// Reads what was added since the last call; whether there was something.
     pub fn poll(&mut self) -> Result<bool> {
-        let mut news = false;
-        // Listed before reading: a segment with a successor in this list is complete.
-        for (rank, number, path) in segments(&self.directory)? {
-            let current = self.current.get(&rank).map(|(current, _)| *current);
-            if current.is_some_and(|current| current > number) {
-                continue;
+        let window_ns = self.window_ns;
+        let news = self.read_new(&mut |assembler, path, rank, batch, window| {
+            assembler.add(path, rank, batch, window);
+            if let (Some(window), Some(newest)) = (window_ns, assembler.newest_ns) {
+                assembler.settle();
+                assembler.forget_before(newest.saturating_sub_unsigned(window));
             }
-            if current != Some(number) {
-                let segment = match Segment::open(&path) {
-                    Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => continue,
-                    opened => opened?,
-                };
-                if let Some((_, finished)) = self.current.insert(rank, (number, segment)) {
-                    self.say_torn_end(&finished);
-                }
-            }
-            news |= self.read_segment(rank)?;
-        }
+        })?;
         if news {
             self.assembler.settle();
         }
@@ -78,68 +87,96 @@ impl Tail {
         &self.assembler.timeline
     }
 
-    fn read_segment(&mut self, rank: u32) -> Result<bool> {
-        let Some((_, segment)) = self.current.get_mut(&rank) else { return Ok(false) };
-        let (path, before) = (segment.path.clone(), segment.offset());
-        let (assembler, window) = (&mut self.assembler, self.window_ns);
-        let mut blocks = 0_u64;
-        segment.poll(&mut |found: Found| {
-            assembler.add(&path, rank, found);
-            blocks += 1;
-            // Forgetting looks at everything, so not after each block.
-            if blocks.is_multiple_of(256) {
-                forget(assembler, window);
+    /// Hands what is new to `take`; whether there was something.
+    pub(crate) fn read_new(&mut self, take: &mut Take<'_>) -> Result<bool> {
+        let mut news = false;
+        for _ in 0..LISTINGS {
+            // Listed before reading: a segment with a successor in this list is complete.
+            let listed = segments(&self.directory)?;
+            self.say_vanished(&listed);
+            let mut vanished = false;
+            for of_rank in listed.chunk_by(|a, b| a.rank == b.rank) {
+                let (some, gone) = self.read_rank(of_rank, take)?;
+                news |= some;
+                vanished |= gone;
             }
-        })?;
-        let news = segment.offset() > before;
-        if news {
-            forget(assembler, window);
+            if !vanished {
+                break;
+            }
         }
         Ok(news)
     }
 
-    fn say_torn_ends(&mut self) {
+    /// What was read, at the end of a reading that is not followed by another.
+    pub(crate) fn finish(mut self) -> Timeline {
         for (_, (_, segment)) in std::mem::take(&mut self.current) {
             self.say_torn_end(&segment);
         }
+        self.assembler.settle();
         if self.assembler.timeline.lanes.is_empty() && !self.assembler.timeline.health.ended {
-            let text = format!("{}: nothing was recorded", self.directory.display());
-            self.assembler.timeline.health.problems.push(text);
+            self.assembler.problem(format!("{}: nothing was recorded", self.directory.display()));
         }
+        self.assembler.timeline
     }
 
-    fn say_torn_end(&mut self, segment: &Segment) {
+    /// Reads what is new of a rank's segments. Returns whether there was something, and whether a segment vanished.
+    fn read_rank(&mut self, listed: &[Listed], take: &mut Take<'_>) -> Result<(bool, bool)> {
+        let Some(rank) = listed.first().map(|first| first.rank) else { return Ok((false, false)) };
+        let (mut news, mut vanished) = (false, false);
+        let begin = if self.from_start || self.current.contains_key(&rank) { 0 } else { self.attach(listed, take)? };
+        for Listed { number, path, .. } in &listed[begin.min(listed.len())..] {
+            let current = self.current.get(&rank).map(|(current, _)| *current);
+            if current.is_some_and(|current| current > *number) {
+                continue;
+            }
+            if current != Some(*number) {
+                let Some(segment) = open(path)? else {
+                    vanished = true;
+                    continue;
+                };
+                if let Some((_, finished)) = self.current.insert(rank, (*number, segment)) {
+                    self.say_torn_end(&finished);
+                }
+            }
+            news |= self.read_segment(rank, take)?;
+        }
+        Ok((news, vanished))
+    }
+
+    pub(crate) fn read_segment(&mut self, rank: u32, take: &mut Take<'_>) -> Result<bool> {
+        let Some((_, segment)) = self.current.get_mut(&rank) else { return Ok(false) };
+        let mut news = false;
+        while let Some(batch) = segment.next(&mut self.buffer, self.only)? {
+            let path = segment.path.clone();
+            take(&mut self.assembler, &path, rank, &batch, self.only);
+            news = true;
+        }
+        Ok(news)
+    }
+
+    pub(crate) fn say_torn_end(&mut self, segment: &Segment) {
         if segment.left_over > 0 {
             self.assembler.torn(&segment.path, segment.offset(), segment.left_over);
         }
     }
-}
 
-fn forget(assembler: &mut Assembler, window_ns: Option<u64>) {
-    if let (Some(window), Some(newest)) = (window_ns, assembler.newest_ns) {
-        assembler.forget_before(newest.saturating_sub_unsigned(window));
+    /// A newest segment that is no longer there was not deleted by `keep`.
+    fn say_vanished(&mut self, listed: &[Listed]) {
+        let newest = |rank: u32| listed.iter().filter(|l| l.rank == rank).map(|l| l.number).max();
+        let gone: Vec<u32> =
+            self.current.iter().filter(|(rank, (own, _))| newest(**rank) < Some(*own)).map(|(rank, _)| *rank).collect();
+        for rank in gone {
+            if let Some((_, segment)) = self.current.remove(&rank) {
+                self.assembler.problem(format!("{}: vanished while it was read", segment.path.display()));
+            }
+        }
     }
 }
 
-/// Rank, number and path of the segments in a directory, in that order.
-fn segments(directory: &Path) -> Result<Vec<(u32, u32, PathBuf)>> {
-    let entries = match fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(Error::io(directory, "list it")(e)),
-    };
-    let mut found = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(Error::io(directory, "list it"))?.path();
-        let numbers = path.file_name().and_then(|name| segment_numbers(name.to_str()?));
-        found.extend(numbers.map(|(rank, number)| (rank, number, path)));
+/// Opens a segment; `None` if it has vanished.
+pub(crate) fn open(path: &Path) -> Result<Option<Segment>> {
+    match Segment::open(path) {
+        Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
+        opened => opened.map(Some),
     }
-    found.sort();
-    Ok(found)
-}
-
-/// `rank0-000001.dft` as (0, 1).
-fn segment_numbers(name: &str) -> Option<(u32, u32)> {
-    let (rank, number) = name.strip_prefix("rank")?.strip_suffix(".dft")?.split_once('-')?;
-    Some((rank.parse().ok()?, number.parse().ok()?))
 }

@@ -1,8 +1,8 @@
 //! A run's timeline in memory: what every reader works on.
 
 use crate::record::{
-    Anchor, Counter, DeviceAnchor, Flow, Iteration, Lane, LaneId, LaneTotals, Mark, NameId, OpenSpan, Sample, Span,
-    StackSample, Totals,
+    Anchor, Counter, DeviceAnchor, Expired, Flow, Iteration, Lane, LaneId, LaneTotals, Mark, NameId, OpenSpan, Sample,
+    Span, StackSample, Totals,
 };
 
 /// Everything that was read of a run, of all ranks and segments.
@@ -36,6 +36,10 @@ pub struct Timeline {
     pub open: Vec<OpenSpan>,
     /// Totals of the END block; of a live or torn file, those of the last block.
     pub totals: Totals,
+    /// What `keep` has deleted, of all ranks and attempts: written once, gone on purpose.
+    pub expired: Expired,
+    /// If `keep` has deleted segments: from when on there is detail of every rank, monotonic nanoseconds.
+    pub detail_from_ns: Option<i64>,
     /// Whether the stream is whole.
     pub health: Health,
 }

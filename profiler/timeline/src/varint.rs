@@ -1,19 +1,121 @@
 //! Numbers of as many bytes as they need: LEB128, and zigzag for signed ones.
+//!
+//! The quick ways handle eight bytes at once: 56 bits are spread over them, or gathered from them, in three steps. Longer
+//! numbers and the last bytes of a block take the slow way, byte by byte.
+
+/// Top bits of eight bytes: "the number goes on".
+const GOES_ON: u64 = 0x8080_8080_8080_8080;
+
+/// 56 bits as eight groups of seven.
+#[inline]
+fn spread(value: u64) -> u64 {
+    let halves = (value & 0x0fff_ffff) | ((value & 0x00ff_ffff_f000_0000) << 4);
+    let quarters = (halves & 0x0000_3fff_0000_3fff) | ((halves & 0x0fff_c000_0fff_c000) << 2);
+    (quarters & 0x007f_007f_007f_007f) | ((quarters & 0x3f80_3f80_3f80_3f80) << 1)
+}
+
+/// The way back; the top bit of each byte is ignored.
+#[inline]
+fn gather(word: u64) -> u64 {
+    let quarters = (word & 0x007f_007f_007f_007f) | ((word & 0x7f00_7f00_7f00_7f00) >> 1);
+    let halves = (quarters & 0x0000_3fff_0000_3fff) | ((quarters & 0x3fff_0000_3fff_0000) >> 2);
+    (halves & 0x0fff_ffff) | ((halves & 0x0fff_ffff_0000_0000) >> 4)
+}
+
+/// A signed number as one whose size follows the magnitude.
+#[inline]
+pub(crate) fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)).cast_unsigned()
+}
+
+/// The way back.
+#[inline]
+pub(crate) fn unzigzag(value: u64) -> i64 {
+    (value >> 1).cast_signed() ^ -((value & 1).cast_signed())
+}
+
+/// Room for a record of numbers; no such record comes near it.
+pub(crate) const ROOM: usize = 136;
+/// Where a number may begin, as a mask: eight bytes behind it always lie in the room.
+const PLACES: usize = 127;
+
+/// A record of numbers in the making, in a room that is long enough for any: nothing is reserved or checked per number.
+pub(crate) struct Record<'a> {
+    room: &'a mut [u8; ROOM],
+    /// Bytes used.
+    pub length: usize,
+}
+
+impl<'a> Record<'a> {
+    /// Begins a record with its tag.
+    #[inline]
+    pub(crate) fn new(room: &'a mut [u8; ROOM], tag: u8) -> Self {
+        room[0] = tag;
+        Self { room, length: 1 }
+    }
+
+    /// Appends a byte.
+    #[inline]
+    pub(crate) fn byte(&mut self, byte: u8) {
+        self.room[self.length & PLACES] = byte;
+        self.length += 1;
+    }
+
+    /// Appends the lowest `length` bytes of a number, 8 at most.
+    #[inline]
+    pub(crate) fn fixed(&mut self, value: u64, length: usize) {
+        let at = self.length & PLACES;
+        self.room[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        self.length += length;
+    }
+
+    /// Appends a number that mostly fits in one byte.
+    #[inline]
+    pub(crate) fn small(&mut self, value: u32) {
+        if value < 0x80 { self.byte(value as u8) } else { self.number(u64::from(value)) }
+    }
+
+    /// Appends a number.
+    #[inline]
+    pub(crate) fn number(&mut self, value: u64) {
+        if value >> 56 != 0 {
+            return self.long(value);
+        }
+        let bytes = (70 - (value | 1).leading_zeros() as usize) / 7;
+        let goes_on = GOES_ON & !(u64::MAX << (8 * bytes - 8));
+        let at = self.length & PLACES;
+        self.room[at..at + 8].copy_from_slice(&(spread(value) | goes_on).to_le_bytes());
+        self.length += bytes;
+    }
+
+    /// Appends a signed number.
+    #[inline]
+    pub(crate) fn signed(&mut self, value: i64) {
+        self.number(zigzag(value));
+    }
+
+    #[cold]
+    fn long(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.byte(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.byte(value as u8);
+    }
+}
 
 /// Appends `value`, 7 bits a byte, the lowest first.
-#[inline]
 pub(crate) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
-        bytes.push((value & 0x7f) as u8 | 0x80);
+        bytes.push(value as u8 | 0x80);
         value >>= 7;
     }
     bytes.push(value as u8);
 }
 
 /// Appends a signed `value`; small magnitudes of either sign are short.
-#[inline]
 pub(crate) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
-    put(bytes, ((value << 1) ^ (value >> 63)).cast_unsigned());
+    put(bytes, zigzag(value));
 }
 
 /// A text longer than this is cut: a block must stay far below what readers take for damage.
@@ -38,14 +140,58 @@ impl<'a> Input<'a> {
         Some(*first)
     }
 
+    #[inline]
     pub(crate) fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(taken)
     }
 
+    /// A number that mostly fits in one byte.
+    #[inline]
+    pub(crate) fn small(&mut self) -> Option<u64> {
+        match self.0.split_first() {
+            Some((first, rest)) if *first < 0x80 => {
+                self.0 = rest;
+                Some(u64::from(*first))
+            }
+            _ => self.number(),
+        }
+    }
+
     #[inline]
     pub(crate) fn number(&mut self) -> Option<u64> {
+        let Some(eight) = self.0.first_chunk::<8>() else { return self.slow() };
+        let word = u64::from_le_bytes(*eight);
+        let ends = !word & GOES_ON;
+        if ends == 0 {
+            return self.slow();
+        }
+        let bytes = (ends.trailing_zeros() as usize + 1) / 8;
+        self.0 = self.0.get(bytes..)?;
+        Some(gather(word & (ends ^ (ends - 1))))
+    }
+
+    #[inline]
+    pub(crate) fn signed(&mut self) -> Option<i64> {
+        self.number().map(unzigzag)
+    }
+
+    /// A number of `length` bytes, 8 at most. Eight bytes must follow, as they do where a block is padded.
+    #[inline]
+    pub(crate) fn fixed(&mut self, length: usize) -> Option<u64> {
+        let eight = self.0.first_chunk::<8>()?;
+        self.0 = self.0.get(length..)?;
+        Some(u64::from_le_bytes(*eight) & (u64::MAX >> (64 - 8 * length.clamp(1, 8))))
+    }
+
+    pub(crate) fn text(&mut self) -> Option<&'a str> {
+        let length = usize::try_from(self.number()?).ok()?;
+        std::str::from_utf8(self.bytes(length)?).ok()
+    }
+
+    #[cold]
+    fn slow(&mut self) -> Option<u64> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -60,28 +206,22 @@ impl<'a> Input<'a> {
         }
         None
     }
-
-    #[inline]
-    pub(crate) fn signed(&mut self) -> Option<i64> {
-        let value = self.number()?;
-        Some((value >> 1).cast_signed() ^ -((value & 1).cast_signed()))
-    }
-
-    pub(crate) fn text(&mut self) -> Option<&'a str> {
-        let length = usize::try_from(self.number()?).ok()?;
-        std::str::from_utf8(self.bytes(length)?).ok()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Input, put, put_signed, put_text};
+    use super::{Input, ROOM, Record, put, put_signed, put_text};
+
+    /// Numbers of every length.
+    fn number() -> impl Strategy<Value = u64> {
+        (any::<u64>(), 0..64_u32).prop_map(|(value, shift)| value >> shift)
+    }
 
     proptest! {
         #[test]
-        fn what_goes_in_comes_out(number: u64, signed: i64, text: String) {
+        fn what_goes_in_comes_out(number in number(), signed: i64, text: String) {
             let mut bytes = Vec::new();
             put(&mut bytes, number);
             put_signed(&mut bytes, signed);
@@ -91,6 +231,28 @@ mod tests {
             prop_assert_eq!(input.signed(), Some(signed));
             prop_assert_eq!(input.text(), Some(text.as_str()));
             prop_assert_eq!(input.byte(), None);
+        }
+
+        #[test]
+        fn the_quick_way_writes_and_reads_the_same(numbers in proptest::collection::vec(number(), 0..11), small: u32) {
+            let (mut room, mut slow) = ([0xff; ROOM], vec![7]);
+            let mut record = Record::new(&mut room, 7);
+            for value in &numbers {
+                record.number(*value);
+                put(&mut slow, *value);
+            }
+            record.small(small);
+            put(&mut slow, u64::from(small));
+            let length = record.length;
+            prop_assert_eq!(&room[..length], &slow);
+            // Read among further bytes, and as the very last ones.
+            for bytes in [&room[..], &slow[..]] {
+                let mut input = Input(&bytes[1..]);
+                for value in &numbers {
+                    prop_assert_eq!(input.number(), Some(*value));
+                }
+                prop_assert_eq!(input.small(), Some(u64::from(small)));
+            }
         }
     }
 

@@ -58,6 +58,13 @@ fn problems(c: &Config) -> Vec<(&'static str, &'static str, Problem)> {
                 .is_none()
                 .then(|| "write a percentage like \"0.5%\", or \"off\"".to_owned()),
         ),
+        (
+            "profile",
+            "keep",
+            bytes(&c.profile.keep)
+                .is_none()
+                .then(|| "write a size like \"500 MB\" or \"20 GB\", or \"all\"".to_owned()),
+        ),
         ("profile", "bare_every", at_least_one(c.profile.bare_every as usize)),
         ("data", "generate_batch", at_least_one(c.data.generate_batch)),
         ("data", "max_new_tokens", at_least_one(c.data.max_new_tokens)),
@@ -76,6 +83,22 @@ pub(crate) fn percent(text: &str) -> Option<f64> {
     }
     let share = text.strip_suffix('%')?.trim().parse::<f64>().ok()? / 100.0;
     (share.is_finite() && share > 0.0).then_some(share)
+}
+
+/// The bytes that a size means; `Some(None)`: `all`.
+pub(crate) fn bytes(text: &str) -> Option<Option<u64>> {
+    if text == "all" {
+        return Some(None);
+    }
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim();
+    let unit: f64 = match text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == ' ') {
+        "MB" => 1e6,
+        "GB" => 1e9,
+        "TB" => 1e12,
+        _ => return None,
+    };
+    let size = digits.parse::<f64>().ok()? * unit;
+    (size >= 1e6).then_some(Some(size as u64))
 }
 
 fn path_missing(path: &Path) -> Problem {
@@ -112,6 +135,17 @@ mod tests {
         let text = "[model]\ntarget = \"m\"\n[data]\nprompts = \"p\"\nheldout = \"h\"\nshards = \"s\"\n[drafter]\nmask_token_id = 16\n[train]\nwarmup = 1.5\n";
         let error = Config::parse(text, Path::new("x.toml")).unwrap_err().to_string();
         assert_eq!(error, "x.toml: [train] warmup: 1.5 is not from 0 up to (not including) 1");
+    }
+
+    #[test]
+    fn shares_and_sizes() {
+        assert_eq!((percent("0.5%"), percent("1 %"), percent("off")), (Some(0.005), Some(0.01), Some(f64::INFINITY)));
+        assert_eq!((percent("0.5"), percent("-1%"), percent("NaN%"), percent("%")), (None, None, None, None));
+        assert_eq!(
+            (bytes("all"), bytes("20 GB"), bytes("1.5TB")),
+            (Some(None), Some(Some(20_000_000_000)), Some(Some(1_500_000_000_000)))
+        );
+        assert_eq!((bytes("20"), bytes("1 kB"), bytes("0 GB"), bytes("GB")), (None, None, None, None));
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod load;
 mod markdown;
 mod section;
 
-pub(crate) use check::percent;
+pub(crate) use check::{bytes, percent};
 pub use enums::{DeviceChoice, Dtype, FeatureCache, Level, Optimizer, Schedule, Vocabulary};
 pub use load::ConfigError;
 pub use markdown::markdown;
@@ -167,6 +167,9 @@ section! {
         bare_pairs: u32 = 20,
         /// Iterations from one window of bare ones to the next.
         bare_every: u64 = 2_000,
+        /// How much of the timeline's detail is kept, e.g. `"20 GB"`: its oldest parts go first. Iterations are kept for
+        /// the whole run in any case. `"all"`: nothing goes.
+        keep: String = "all".to_owned(),
         /// Whether `dflash ctl` and `dflash top` of the same user may ask things of the running training.
         control: bool = true,
         /// Whether the GPUs' own sensors are sampled, each second (NVML).

@@ -1,6 +1,6 @@
 //! The recorder of a training, as its configuration wants it.
 
-use crate::config::{Config, Level as ConfigLevel, percent};
+use crate::config::{Config, Level as ConfigLevel, bytes, percent};
 use crate::error::TrainError;
 use crate::instrument::KinetoCapture;
 use dflash_profiler::timeline::RunDir;
@@ -18,6 +18,7 @@ pub(super) fn start_profiler(run: &RunDir, config: &Config, gpus: bool) -> Resul
     };
     // Checked with the configuration.
     options.max_overhead = percent(&profile.max_overhead).unwrap_or(f64::INFINITY);
+    options.stream.keep_bytes = bytes(&profile.keep).flatten();
     options.bare.pairs = profile.bare_pairs;
     options.bare.every = profile.bare_every;
     options.control = profile.control;

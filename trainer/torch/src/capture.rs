@@ -11,13 +11,18 @@ use std::time::{Duration, Instant};
 
 use crate::ffi::{self, answer};
 use crate::trace::{CapturedTrace, RawOwner};
-use crate::{Result, TorchError, gpu_count};
+use crate::{Result, Stream, TorchError, gpu_count};
+use tch::Device;
 
 /// Between "record no new operators" and the end: what runs meanwhile still writes its end into the profiler's memory.
 const GRACE: Duration = Duration::from_millis(50);
 /// Between one capture's end and the next one's begin: an operator must not begin in one and end in the other, since the
 /// profiler would write to memory that it has freed. Operators that wait for the device may take long.
 const SETTLE: Duration = Duration::from_secs(1);
+
+/// Calls to CUDA after a capture, and how far apart: Kineto's thread that lets CUPTI go takes some milliseconds to begin.
+const LET_GO_CALLS: u32 = 20;
+const LET_GO_EVERY: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
 enum State {
@@ -70,6 +75,7 @@ pub fn stop_capture(file: &Path) -> Result<CapturedTrace> {
         return Err(TorchError::NotCapturing);
     }
     let trace = end();
+    let_go();
     *state = State::Idle { prepared: false, ended: Some(Instant::now()) };
     trace?.save(file)
 }
@@ -83,6 +89,19 @@ fn end() -> Result<RawOwner> {
     unsafe { answer("ending a kernel capture", ffi::dflash_capture_stop(&raw mut raw)) }?;
     // SAFETY: the shim just made it, and gave it away.
     Ok(unsafe { RawOwner::new(raw) })
+}
+
+/// CUPTI is let go (see `load_cuda`) in the next call to CUDA that any thread makes. If none came until the process
+/// ended, it would hang there for ever: so make some.
+fn let_go() {
+    let devices = i16::try_from(gpu_count()).unwrap_or(0);
+    for _ in 0..LET_GO_CALLS {
+        for device in 0..devices {
+            // What the call says does not matter.
+            let _ = Stream::current(Device::Cuda(device.unsigned_abs().into())).and_then(|stream| stream.query());
+        }
+        sleep(LET_GO_EVERY);
+    }
 }
 
 fn prepare() -> Result<()> {

@@ -115,7 +115,7 @@ fn errors_name_file_line_and_column() {
         says(&format!("{header}{good}1,1,0,a,cpu,0,train,total,0,x,,\n")),
         says(&format!("{header}{good}{good}1,1,0,a,cpu,-1,train,total,0,1,,\n")),
         says(&format!("{header}1,1,0,a,cpu,0,test,total,0,1,,\n")),
-        says(&format!("{header}1,1,0,a,cpu\n")),
+        says(&format!("{header}\n\r\n{good}\n\n1,1,0,a,cpu\n")),
         says(&format!("{header}2,1,0,a,cpu,0,train,total,0,1,,\n")),
     ].join("\n"), @r"
     : column `schema` is missing; the header must be `schema,attempt,rank,lane,device,iteration,kind,stage,start_ns,host_ns,device_ns,tokens`
@@ -123,7 +123,7 @@ fn errors_name_file_line_and_column() {
     :3: column `host_ns`: `x` is not a whole number of nanoseconds; correct the line or remove it
     :4: column `iteration`: `-1` is not a whole number; correct the line or remove it
     :2: column `kind`: `test` is not one of train, warmup, checkpoint, eval, bare; correct the line or remove it
-    :2: 5 fields where the header has 12; correct the line or remove it
+    :7: 5 fields where the header has 12; correct the line or remove it
     : written in format version 2, this dflash reads up to 1; update dflash
     ");
     File::create(&path)

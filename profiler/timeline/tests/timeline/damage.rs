@@ -8,8 +8,8 @@ use dflash_timeline::{Error, SegmentWriter, Timeline, read};
 use crate::support::{Run, SEGMENT, small};
 
 fn records(timeline: &Timeline) -> usize {
-    let Timeline { spans, iterations, samples, flows, marks, .. } = timeline;
-    spans.len() + iterations.len() + samples.len() + flows.len() + marks.len()
+    let Timeline { spans, iterations, samples, flows, marks, stacks, .. } = timeline;
+    stacks.len() + spans.len() + iterations.len() + samples.len() + flows.len() + marks.len()
 }
 
 /// Where the blocks begin, found by their magic.
@@ -42,7 +42,7 @@ fn any_flipped_byte() {
     small(&run);
     let (bytes, whole) = (run.bytes(), read(&run.dir).unwrap());
     for at in 0..bytes.len() {
-        for mask in [1, 0x80, 0xff] {
+        for mask in (0..8).map(|bit| 1 << bit).chain([0xff]) {
             let mut flipped = bytes.clone();
             flipped[at] ^= mask;
             let timeline = run.read_as(&flipped);
@@ -63,7 +63,7 @@ fn zeroes_in_the_middle() {
     let timeline = run.read_as(&bytes);
     assert!(timeline.health.ended);
     assert_eq!((timeline.health.bad_blocks, timeline.health.skipped_bytes), (1, 5000));
-    assert_eq!(records(&timeline), 13, "only zeroes are missing");
+    assert_eq!(records(&timeline), 15, "only zeroes are missing");
 }
 
 #[test]
@@ -95,7 +95,8 @@ fn a_segment_that_vanished() {
     let timeline = read(&run.dir).unwrap();
     assert_eq!((timeline.spans.len(), timeline.health.bad_blocks), (3, 1));
     fs::remove_file(run.segment(1)).unwrap();
-    assert!(read(&run.dir).unwrap().health.problems.is_empty(), "old segments are deleted on purpose");
+    let problems = read(&run.dir).unwrap().health.problems;
+    assert!(problems[0].contains("blocks 0 to 1 are not all there"), "no `keep` has deleted it: {problems:?}");
 }
 
 #[test]
@@ -103,14 +104,14 @@ fn a_newer_file_says_update() {
     let run = Run::new();
     small(&run);
     let mut bytes = run.bytes();
-    bytes[4] = 2;
+    bytes[4] = 3;
     // A sound block of a newer version, not a damaged one: its checksum holds.
     let payload = bytes[48..starts(&bytes)[1]].to_vec();
     let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[..44]), &payload);
     bytes[44..48].copy_from_slice(&crc.to_le_bytes());
     fs::write(run.segment(1), bytes).unwrap();
     let error = read(&run.dir).unwrap_err();
-    assert!(matches!(error, Error::TooNew { version: 2, known: 1, .. }), "{error:?}");
+    assert!(matches!(error, Error::TooNew { version: 3, known: 2, .. }), "{error:?}");
     assert!(error.to_string().contains("update dflash"), "{error}");
 }
 
@@ -131,4 +132,23 @@ fn names_that_are_trouble_elsewhere() {
     assert!(timeline.health.ended && timeline.health.problems.is_empty(), "{:?}", timeline.health);
     assert_eq!(timeline.names[..4], texts[..4]);
     assert_eq!(timeline.names[4].len(), 1 << 20, "cut, so that a block stays readable");
+}
+
+#[test]
+fn a_sound_block_with_an_unknown_record_says_update() {
+    let run = Run::new();
+    small(&run);
+    let mut bytes = run.bytes();
+    let starts = starts(&bytes);
+    // The first record behind the texts of the second block becomes one that no version has written yet.
+    let (begin, end) = (starts[1], starts[2]);
+    let open = bytes[begin + 48..end].iter().rposition(|byte| *byte == 0x0f).unwrap() + begin + 48;
+    bytes[open] = 0x3f;
+    let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[begin..begin + 44]), &bytes[begin + 48..end]);
+    bytes[begin + 44..begin + 48].copy_from_slice(&crc.to_le_bytes());
+    let timeline = run.read_as(&bytes);
+    let problems = &timeline.health.problems;
+    assert!(problems[0].contains("does not know") && problems[0].contains("update dflash"), "{problems:?}");
+    assert_eq!((problems.len(), timeline.health.bad_blocks, timeline.iterations.len()), (1, 1, 1));
+    assert!(timeline.health.ended, "the other blocks are kept, and nothing of this one");
 }

@@ -4,8 +4,17 @@
 
 mod csv;
 mod damage;
+mod faults;
 mod golden;
+mod keep;
+mod parts;
 mod roundtrip;
 mod run_dir;
+mod size;
 mod support;
 mod tail;
+
+#[path = "../../examples/stream_rate/stream.rs"]
+mod stream;
+#[path = "../../examples/stream_rate/write.rs"]
+mod write;

@@ -1,8 +1,8 @@
 //! Whatever is written is read, in any order and with any numbers.
 
 use dflash_timeline::record::{
-    Anchor, Counter, CounterId, DeviceTime, Flow, FlowEnd, Iteration, Kind, Lane, LaneId, Mark, NameId, OpenSpan,
-    Sample, Severity, Span, Totals,
+    Anchor, Counter, CounterId, DeviceAnchor, DeviceTime, Flow, FlowEnd, Iteration, Kind, Lane, LaneId, LaneTotals,
+    Mark, NameId, OpenSpan, Sample, Severity, Span, StackSample, Totals,
 };
 use dflash_timeline::{SegmentWriter, Timeline, read};
 use proptest::prelude::*;
@@ -17,6 +17,9 @@ enum Record {
     Flow(Flow),
     Mark(Mark),
     Anchor(Anchor),
+    DeviceAnchor(DeviceAnchor),
+    Stack(StackSample),
+    LaneTotals(LaneTotals),
     Flush,
 }
 
@@ -39,6 +42,30 @@ fn iteration() -> impl Strategy<Value = Iteration> {
     let numbers = (any::<u64>(), any::<i64>(), any::<u64>(), any::<Option<u64>>(), any::<Option<u64>>());
     (0..IDS, 0..kinds.len(), numbers).prop_map(move |(lane, kind, (number, begin_ns, duration_ns, cpu_ns, tokens))| {
         Iteration { lane: LaneId(lane), number, kind: kinds[kind], begin_ns, duration_ns, cpu_ns, tokens }
+    })
+}
+
+fn stack() -> impl Strategy<Value = StackSample> {
+    let names = || proptest::collection::vec((0..IDS).prop_map(NameId), 0..40);
+    let who = (any::<i64>(), any::<u32>(), 0..IDS, proptest::option::of((0..IDS).prop_map(LaneId)));
+    (who, proptest::option::of(0..u64::MAX - 1), names(), names()).prop_map(|(who, iteration, spans, frames)| {
+        let (time_ns, tid, thread, lane) = who;
+        StackSample { time_ns, tid, thread: NameId(thread), lane, iteration, spans, frames }
+    })
+}
+
+fn device_anchor() -> impl Strategy<Value = DeviceAnchor> {
+    (0..IDS, any::<i64>(), any::<i64>(), any::<u64>()).prop_map(|(device, device_ns, host_ns, uncertainty_ns)| {
+        DeviceAnchor { device: NameId(device), device_ns, host_ns, uncertainty_ns }
+    })
+}
+
+fn lane_totals() -> impl Strategy<Value = LaneTotals> {
+    (0..IDS, any::<u64>(), any::<u64>(), any::<u64>()).prop_map(|(lane, emitted, written, dropped)| LaneTotals {
+        lane: LaneId(lane),
+        emitted,
+        written,
+        dropped,
     })
 }
 
@@ -70,6 +97,9 @@ fn record() -> impl Strategy<Value = Record> {
         1 => flow.prop_map(Record::Flow),
         1 => mark.prop_map(Record::Mark),
         1 => anchor,
+        1 => device_anchor().prop_map(Record::DeviceAnchor),
+        1 => stack().prop_map(Record::Stack),
+        1 => lane_totals().prop_map(Record::LaneTotals),
         1 => Just(Record::Flush),
     ]
 }
@@ -95,10 +125,19 @@ fn write(run: &Run, records: &[Record], open: &[OpenSpan]) -> Timeline {
             Record::Flow(r) => (expected.flows.push(*r), writer.flow(r).unwrap()).1,
             Record::Mark(r) => (expected.marks.push(r.clone()), writer.mark(r).unwrap()).1,
             Record::Anchor(r) => (expected.anchors.push(*r), writer.anchor(r)).1,
+            Record::DeviceAnchor(r) => (expected.device_anchors.push(*r), writer.device_anchor(r)).1,
+            Record::Stack(r) => (expected.stacks.push(r.clone()), writer.stack(r).unwrap()).1,
+            Record::LaneTotals(r) => {
+                expected.lane_totals.retain(|known| known.lane != r.lane);
+                expected.lane_totals.push(*r);
+                writer.lane_totals(r);
+            }
             Record::Flush => writer.flush(open, Totals::default()).unwrap(),
         }
     }
-    let emitted = records.iter().filter(|r| !matches!(r, Record::Anchor(_) | Record::Flush)).count() as u64;
+    let nobodys =
+        |r: &&Record| matches!(r, Record::Anchor(_) | Record::DeviceAnchor(_) | Record::LaneTotals(_) | Record::Flush);
+    let emitted = records.len() as u64 - records.iter().filter(nobodys).count() as u64;
     expected.totals = writer.end(open, Totals { emitted, negative: 3, ..Totals::default() }).unwrap();
     assert_eq!(expected.totals.written, emitted);
     expected.open = open.to_vec();
@@ -108,7 +147,7 @@ fn write(run: &Run, records: &[Record], open: &[OpenSpan]) -> Timeline {
 /// Everything as text with names for ids, sorted, since a reader numbers in the order of appearance.
 fn text(timeline: &Timeline) -> Vec<String> {
     let name = |id: NameId| timeline.name(id);
-    let lane = |id: LaneId| &timeline.lane(id).unwrap().name;
+    let lane = |id: LaneId| timeline.lane(id).unwrap().name.as_str();
     let counter = |id: CounterId| &timeline.counters[id.0 as usize].name;
     let mut lines = Vec::new();
     for s in &timeline.spans {
@@ -124,6 +163,22 @@ fn text(timeline: &Timeline) -> Vec<String> {
     lines.extend(timeline.flows.iter().map(|f| format!("{} {:?}", lane(f.lane), Flow { lane: LaneId(0), ..*f })));
     lines.extend(timeline.marks.iter().map(|m| format!("{m:?}")));
     lines.extend(timeline.anchors.iter().map(|a| format!("{a:?}")));
+    lines.extend(timeline.device_anchors.iter().map(|a| {
+        let plain = DeviceAnchor { device: NameId(0), ..*a };
+        format!("{} {plain:?}", name(a.device))
+    }));
+    lines.extend(timeline.stacks.iter().map(|s| {
+        let names = |ids: &[NameId]| ids.iter().map(|id| name(*id)).collect::<Vec<_>>().join(";");
+        let lane = s.lane.map_or("none", lane);
+        let place = format!("{} {} {} {lane} {:?}", s.time_ns, s.tid, name(s.thread), s.iteration);
+        format!("stack {place} {} {}", names(&s.spans), names(&s.frames))
+    }));
+    lines.extend(
+        timeline
+            .lane_totals
+            .iter()
+            .map(|t| format!("{} emitted {} written {} dropped {}", lane(t.lane), t.emitted, t.written, t.dropped)),
+    );
     lines.extend(timeline.open.iter().map(|o| format!("open {} {} {}", lane(o.lane), name(o.name), o.begin_ns)));
     lines.push(format!("{:?}", timeline.totals));
     lines.sort();

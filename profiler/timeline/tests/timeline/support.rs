@@ -4,7 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use dflash_timeline::record::{
-    Anchor, Counter, DeviceTime, Flow, FlowEnd, Iteration, Kind, Lane, Mark, OpenSpan, Sample, Severity, Span, Totals,
+    Anchor, Counter, DeviceAnchor, DeviceTime, Flow, FlowEnd, Iteration, Kind, Lane, LaneTotals, Mark, OpenSpan,
+    Sample, Severity, Span, StackSample, Totals,
 };
 use dflash_timeline::{Manifest, RunDir, SegmentWriter, Timeline, read};
 
@@ -44,8 +45,10 @@ pub fn small(run: &Run) -> Totals {
     let [target, drafter] = [("target:0", "cuda:0"), ("drafter:0", "cpu")]
         .map(|(name, device)| writer.lane(&Lane { name: name.into(), device: device.into(), rank: 0 }));
     let [forward, loss] = ["target.forward", "drafter.loss"].map(|name| writer.name(name));
+    let [device, thread, main, step] = ["cuda:0", "autograd 0", "main", "step"].map(|name| writer.name(name));
     let depth = writer.counter(&Counter { name: "queue.depth".into(), unit: "items".into(), rank: 0 });
     writer.anchor(&Anchor { monotonic_ns: 1_000, realtime_ns: 1_700_000_000_000_000_000 });
+    writer.device_anchor(&DeviceAnchor { device, device_ns: -7, host_ns: 1_500, uncertainty_ns: 40 });
     for number in 0..2_u64 {
         let begin_ns = 10_000 + 5_000 * number as i64;
         let device = Some(DeviceTime { begin_ns: begin_ns + 30, duration_ns: 3_900 });
@@ -62,9 +65,13 @@ pub fn small(run: &Run) -> Totals {
         writer.flow(&Flow { id: number, end: FlowEnd::Put, lane: target, time_ns: begin_ns + 4_200 }).unwrap();
         writer.flow(&Flow { id: number, end: FlowEnd::Take, lane: drafter, time_ns: begin_ns + 4_300 }).unwrap();
         writer.sample(&Sample { counter: depth, time_ns: begin_ns, value: number as f64 / 2.0 }).unwrap();
+        let (lane, iteration) = if number == 0 { (Some(drafter), Some(number)) } else { (None, None) };
+        let (spans, frames) = (vec![loss; number as usize], vec![main, step]);
+        writer.stack(&StackSample { time_ns: begin_ns, tid: 99, thread, lane, iteration, spans, frames }).unwrap();
+        writer.lane_totals(&LaneTotals { lane: target, emitted: 4 * number + 3, written: 4 * number + 2, dropped: 1 });
         writer.flush(&[OpenSpan { name: loss, lane: drafter, begin_ns: 20_000 }], Totals::default()).unwrap();
     }
     writer.mark(&Mark { time_ns: 30_000, severity: Severity::Warning, text: "queue full".into() }).unwrap();
-    let totals = Totals { emitted: 14, dropped: 1, misplaced: 2, ..Totals::default() };
+    let totals = Totals { emitted: 16, dropped: 1, misplaced: 2, ..Totals::default() };
     writer.end(&[], totals).unwrap()
 }

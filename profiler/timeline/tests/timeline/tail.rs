@@ -57,10 +57,15 @@ fn a_file_that_shrinks_or_vanishes_hurts_nobody() {
     tail.poll().unwrap();
     let before = tail.timeline().clone();
     File::options().write(true).open(run.segment(1)).unwrap().set_len(10).unwrap();
-    assert!(!tail.poll().unwrap());
+    tail.poll().unwrap();
     fs::remove_dir_all(run.dir.timeline_dir()).unwrap();
     assert!(!tail.poll().unwrap());
-    assert_eq!(tail.timeline(), &before);
+    assert!(!tail.poll().unwrap());
+    let after = tail.timeline();
+    assert_eq!((&after.spans, &after.samples, after.totals), (&before.spans, &before.samples, before.totals));
+    let [shrunk, vanished] = after.health.problems.as_slice() else { panic!("{:?}", after.health.problems) };
+    assert!(shrunk.contains("rank0-000001.dft: was cut from") && shrunk.contains("to 10 bytes"), "{shrunk}");
+    assert!(vanished.contains("rank0-000001.dft: vanished while it was read"), "{vanished}");
     let nothing = read(&run.dir).unwrap();
     assert!(!nothing.health.ended && nothing.health.problems[0].contains("nothing was recorded"));
 }

@@ -1,0 +1,43 @@
+//! The names of segments: `rank0-000001.dft`, ….
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+
+/// A segment's file. Ordered by rank, then number.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Listed {
+    pub rank: u32,
+    pub number: u32,
+    pub path: PathBuf,
+}
+
+/// The segments in a directory, in order; none if there is no such directory.
+pub(crate) fn segments(directory: &Path) -> Result<Vec<Listed>> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(Error::io(directory, "list it")(e)),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(Error::io(directory, "list it"))?.path();
+        let numbers = path.file_name().and_then(|name| numbers(name.to_str()?));
+        found.extend(numbers.map(|(rank, number)| Listed { rank, number, path }));
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Where a segment lies.
+pub(crate) fn path(directory: &Path, rank: u32, number: u32) -> PathBuf {
+    directory.join(format!("rank{rank}-{number:06}.dft"))
+}
+
+/// `rank0-000001.dft` as (0, 1).
+fn numbers(name: &str) -> Option<(u32, u32)> {
+    let (rank, number) = name.strip_prefix("rank")?.strip_suffix(".dft")?.split_once('-')?;
+    Some((rank.parse().ok()?, number.parse().ok()?))
+}
