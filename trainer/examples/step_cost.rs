@@ -1,15 +1,17 @@
 //! What instrumentation costs a training step on a GPU, and what torch's own profiler costs the same step.
 //!
-//! `step_cost SHAPE ROUNDS STEPS DIR`: a drafter of Qwen3's shapes (`8b` or `0.6b`) learns from random hidden states. A
+//! `step_cost SHAPE ROUNDS STEPS DIR [fine]`: a drafter of Qwen3's shapes (`8b` or `0.6b`) learns from random hidden states. A
 //! round times `STEPS` steps in each mode, in random order: `off` (no profiler), `stages` and `layers` (everything on:
 //! spans, device times, allocator, NVML and process samplers, writer), and in every fourth round `kineto` (torch's
-//! profiler, CPU and CUDA). Recordings go to `DIR`. Prints a table and its Markdown: tokens/s, and the cost of each mode
+//! profiler, CPU and CUDA). With `fine` one profiler runs throughout and its level changes every other step, of which the
+//! second is timed: for steps whose time wanders more between blocks than instrumentation costs; what the resting threads
+//! of the profiler cost is then not in it. Recordings go to `DIR`. Prints a table and its Markdown: tokens/s, and the cost of each mode
 //! with its 95 % interval over the rounds.
 
 #![expect(clippy::print_stdout, reason = "a table is what this program is for")]
 
 use dflash_profiler::timeline::{Manifest, RunDir};
-use dflash_profiler::{KernelCapture, Kind, Level, Options, Profiler, begin_iteration, span};
+use dflash_profiler::{KernelCapture, Kind, Lane, Level, Options, Profiler, begin_iteration, set_level, span};
 use dflash_trainer::config::{DeviceChoice, Train};
 use dflash_trainer::drafter::anchors::Row;
 use dflash_trainer::drafter::{DFlashDrafter, DrafterConfig, Init};
@@ -51,8 +53,12 @@ type Round = [Option<f64>; MODES.len()];
 
 fn main() -> Result<(), Error> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [shape, rounds, steps, runs] = &arguments[..] else {
-        return Err("usage: step_cost 8b|0.6b ROUNDS STEPS DIR".into());
+    let (arguments, fine) = match &arguments[..] {
+        [rest @ .., last] if last == "fine" => (rest, true),
+        all => (all, false),
+    };
+    let [shape, rounds, steps, runs] = arguments else {
+        return Err("usage: step_cost 8b|0.6b ROUNDS STEPS DIR [fine]".into());
     };
     let (rounds, steps): (usize, usize) = (rounds.parse()?, steps.parse()?);
     let device = dflash_trainer::device::resolve(DeviceChoice::Auto)?;
@@ -60,19 +66,8 @@ fn main() -> Result<(), Error> {
     for _ in 0..5 {
         bench.steps(3);
     }
-    let mut rng = StdRng::seed_from_u64(7);
     let mut stops = Vec::new();
-    let mut all: Vec<Round> = Vec::new();
-    for round in 0..rounds {
-        let mut order: Vec<usize> =
-            (0..MODES.len()).filter(|&m| MODES[m].0 != Mode::Kineto || round % 4 == 0).collect();
-        order.shuffle(&mut rng);
-        let mut seconds = Round::default();
-        for mode in order {
-            seconds[mode] = Some(bench.block(MODES[mode].0, round, &mut stops)?);
-        }
-        all.push(seconds);
-    }
+    let all = if fine { bench.fine(rounds)? } else { bench.blocks(rounds, &mut stops)? };
     print(&bench, shape, &all, &stops);
     Ok(())
 }
@@ -98,6 +93,46 @@ impl Bench {
         Ok(Self { step, taps, ids, device, made: 0, steps, runs: runs.to_owned() })
     }
 
+    /// Rounds of blocks, each with a profiler of its own.
+    fn blocks(&mut self, rounds: usize, stops: &mut Vec<f64>) -> Result<Vec<Round>, Error> {
+        let mut rng = StdRng::seed_from_u64(7);
+        let mut all = Vec::new();
+        for round in 0..rounds {
+            let takes_part = |mode: &usize| MODES[*mode].0 != Mode::Kineto || round % 4 == 0;
+            let mut order: Vec<usize> = (0..MODES.len()).filter(takes_part).collect();
+            order.shuffle(&mut rng);
+            let mut seconds = Round::default();
+            for mode in order {
+                seconds[mode] = Some(self.block(MODES[mode].0, round, stops)?);
+            }
+            all.push(seconds);
+        }
+        Ok(all)
+    }
+
+    /// Rounds of single steps under one profiler.
+    fn fine(&mut self, rounds: usize) -> Result<Vec<Round>, Error> {
+        self.steps = 1;
+        let mut rng = StdRng::seed_from_u64(7);
+        let (profiler, lane) = self.profiler(Level::Stages, "fine")?;
+        let mut all = Vec::new();
+        {
+            let _lane = lane.enter();
+            for _ in 0..rounds {
+                let mut order = [(0, Level::Off), (1, Level::Stages), (2, Level::Layers)];
+                order.shuffle(&mut rng);
+                let mut seconds = Round::default();
+                for (mode, level) in order {
+                    set_level(level);
+                    seconds[mode] = Some(self.timed());
+                }
+                all.push(seconds);
+            }
+        }
+        whole(&profiler)?;
+        Ok(all)
+    }
+
     /// One mode's block: seconds of its steps.
     fn block(&mut self, mode: Mode, round: usize, stops: &mut Vec<f64>) -> Result<f64, Error> {
         match mode {
@@ -109,7 +144,7 @@ impl Bench {
                 tracer.start()?;
                 let seconds = self.timed();
                 let began = Instant::now();
-                tracer.stop(&self.runs.join(format!("kineto-{round}.json")))?;
+                tracer.stop(&self.runs.join(format!("kineto-{}.json", self.made)))?;
                 stops.push(began.elapsed().as_secs_f64());
                 Ok(seconds)
             }
@@ -118,24 +153,26 @@ impl Bench {
 
     /// With everything on, as in a training.
     fn recorded(&mut self, level: Level, round: usize) -> Result<f64, Error> {
-        let run = RunDir::create(&self.runs, &format!("{level:?}-{round}").to_lowercase(), Manifest::default())?;
-        let mut options = Options::new(run);
+        let (profiler, lane) = self.profiler(level, &format!("{level:?}-{round}").to_lowercase())?;
+        let seconds = {
+            let _lane = lane.enter();
+            self.timed()
+        };
+        whole(&profiler)?;
+        Ok(seconds)
+    }
+
+    fn profiler(&self, level: Level, name: &str) -> Result<(Profiler, Lane), Error> {
+        let mut options = Options::new(RunDir::create(&self.runs, name, Manifest::default())?);
         options.level = level;
+        // The rounds are the measurement, and nothing may change the level but they.
         options.bare.pairs = 0;
         let profiler = Profiler::start(options)?;
         let mut lane = profiler.lane("drafter:0", if self.device.is_cuda() { "cuda:0" } else { "cpu" });
         if let Some(allocator) = instrument::allocator(self.device) {
             lane = lane.allocator(Box::new(allocator));
         }
-        let seconds = {
-            let _lane = lane.enter();
-            self.timed()
-        };
-        let totals = profiler.finish();
-        if totals.dropped + totals.unresolved > 0 || profiler.trouble().is_some() {
-            return Err(format!("the recording is not whole: {totals:?} {:?}", profiler.trouble()).into());
-        }
-        Ok(seconds)
+        Ok((profiler, lane))
     }
 
     /// One step that is not timed, then the block.
@@ -159,6 +196,15 @@ impl Bench {
             tch::Cuda::synchronize(index as i64);
         }
     }
+}
+
+/// Ends a recording, which must have lost nothing.
+fn whole(profiler: &Profiler) -> Result<(), Error> {
+    let totals = profiler.finish();
+    if totals.dropped + totals.unresolved > 0 || profiler.trouble().is_some() {
+        return Err(format!("the recording is not whole: {totals:?} {:?}", profiler.trouble()).into());
+    }
+    Ok(())
 }
 
 /// The drafter of a Qwen3 target: 5 layers, blocks of 16.
@@ -187,20 +233,23 @@ fn config(hidden_size: i64, intermediate_size: i64, heads: i64, target_layers: i
 fn print(bench: &Bench, shape: &str, rounds: &[Round], stops: &[f64]) {
     let tokens = (bench.ids.len() * bench.steps) as f64;
     println!("{shape}: {} rounds of {} steps, {} tokens a step", rounds.len(), bench.steps, bench.ids.len());
-    println!("| mode | blocks | ms a step, median | tokens/s | cost of tokens/s, mean | 95 % interval |");
+    println!("| mode | blocks | ms a step, median | tokens/s | cost of tokens/s by t | by signed ranks |");
     println!("|---|---|---|---|---|---|");
     for (mode, (_, name)) in MODES.iter().enumerate() {
         let mut seconds: Vec<f64> = rounds.iter().filter_map(|r| r[mode]).collect();
         seconds.sort_by(f64::total_cmp);
         let Some(&median) = seconds.get(seconds.len() / 2) else { continue };
         let ratios: Vec<f64> = rounds.iter().filter_map(|r| Some((r[mode]? / r[0]?).ln())).collect();
-        let cost = interval(&ratios).map_or("| – | – |".to_owned(), |(low, mean, high)| {
+        let cost = [interval(&ratios), ranked(&ratios)].map(|interval| {
             // A step that takes r times as long makes 1 / r of the tokens.
             let percent = |log: f64| (1.0 - (-log).exp()) * 100.0;
-            format!("| {:.2} % | {:.2} … {:.2} % |", percent(mean), percent(low), percent(high))
+            interval.map_or("–".to_owned(), |(low, centre, high)| {
+                format!("{:.2} % ({:.2} … {:.2})", percent(centre), percent(low), percent(high))
+            })
         });
         let n = seconds.len();
-        println!("| {name} | {n} | {:.2} | {:.0} {cost}", median / bench.steps as f64 * 1e3, tokens / median);
+        let (ms, rate) = (median / bench.steps as f64 * 1e3, tokens / median);
+        println!("| {name} | {n} | {ms:.2} | {rate:.0} | {} | {} |", cost[0], cost[1]);
     }
     if !stops.is_empty() {
         let (sum, most) = (stops.iter().sum::<f64>(), stops.iter().fold(0.0, |a: f64, b| a.max(*b)));
@@ -221,4 +270,19 @@ fn interval(values: &[f64]) -> Option<(f64, f64, f64)> {
     let t = z + (z.powi(3) + z) / (4.0 * f) + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * f * f);
     let half = t * (variance / n).sqrt();
     Some((mean - half, mean, mean + half))
+}
+
+/// Hodges and Lehmann's centre of the values with its 95 % interval by signed ranks: what few far values cannot move.
+fn ranked(values: &[f64]) -> Option<(f64, f64, f64)> {
+    let n = values.len();
+    if n < 10 {
+        return None;
+    }
+    let mut means: Vec<f64> =
+        (0..n).flat_map(|i| (i..n).map(move |j| (i, j))).map(|(i, j)| (values[i] + values[j]) / 2.0).collect();
+    means.sort_by(f64::total_cmp);
+    let f = n as f64;
+    let low = f * (f + 1.0) / 4.0 - 1.959_964 * (f * (f + 1.0) * (2.0 * f + 1.0) / 24.0).sqrt();
+    let low = low.max(0.0) as usize;
+    Some((means[low], means[means.len() / 2], means[means.len() - 1 - low]))
 }
