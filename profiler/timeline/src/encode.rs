@@ -31,7 +31,7 @@ pub(crate) mod span;
 
 use self::span::Shapes;
 use crate::record::{CounterId, Flow, FlowEnd, Iteration, Kind, LaneId, Sample};
-use crate::texts::Packer;
+use crate::texts::{Mark, Packer};
 use crate::varint::{ROOM, Record, zigzag};
 
 pub(crate) mod tag {
@@ -213,14 +213,23 @@ impl Encoder {
         Payload { texts, rest, records: self.records, first_ns, last_ns }
     }
 
-    /// Begins the next block, which knows nothing of this one.
-    pub(crate) fn clear(&mut self) {
-        self.texts.clear();
-        self.packer.clear();
+    /// What the block holds so far, which is texts alone, so that blocks to come can begin with it.
+    pub(crate) fn keep(&self, texts: [usize; 3]) -> Kept {
+        Kept { texts, bytes: self.texts.len(), packer: self.packer.mark() }
+    }
+
+    /// Begins the next block, which knows nothing of this one but the texts that are kept.
+    pub(crate) fn clear(&mut self, kept: &Kept) {
+        let [names, lanes, counters] = kept.texts;
+        self.texts.truncate(kept.bytes);
+        self.packer.restore(&kept.packer);
         self.lanes.clear();
+        self.lanes.resize(lanes, LaneState::default());
         self.counters.clear();
+        self.counters.resize(counters, [0; 3]);
         self.shapes.clear();
-        (self.used, self.records, self.extent) = (0, 0, NO_TIMES);
+        self.records = (names + lanes + counters) as u32;
+        (self.used, self.extent) = (0, NO_TIMES);
         (self.last_lane, self.sample_ns, self.flows, self.stack_ns) = (NO_LANE, 0, [0; 2], 0);
     }
 
@@ -245,6 +254,15 @@ impl Encoder {
     fn grow(&mut self, least: usize) {
         self.bytes.resize(2 * self.bytes.len() + least, 0);
     }
+}
+
+/// The texts that a block begins with.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Kept {
+    /// Names, lanes, counters.
+    pub texts: [usize; 3],
+    bytes: usize,
+    packer: Mark,
 }
 
 /// A block's payload and what its header says of it.

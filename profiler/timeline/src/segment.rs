@@ -1,6 +1,6 @@
 //! Writing a rank's timing stream: records into blocks, blocks into segments. The format: `format.rs`, `encode.rs`.
 
-use crate::encode::Encoder;
+use crate::encode::{Encoder, Kept};
 use crate::error::Result;
 use crate::files::{Files, StreamOptions};
 use crate::format::{self, HEADER, Header};
@@ -9,6 +9,7 @@ use crate::record::{
     Anchor, Counter, CounterId, DeviceAnchor, Flow, Iteration, Lane, LaneId, LaneTotals, Mark, NameId, OpenSpan,
     Sample, Span, StackSample, Totals,
 };
+use crate::regular::{Begin, Regular};
 use crate::run_dir::RunDir;
 use crate::sync::SyncStats;
 
@@ -26,6 +27,7 @@ pub struct SegmentWriter {
     texts: Texts,
     block: Encoder,
     local: Local,
+    regular: Regular,
     /// The block as it goes to the file.
     framed: Vec<u8>,
     /// Dates the attempt; repeated in each segment, since the first one may be deleted.
@@ -72,6 +74,7 @@ impl SegmentWriter {
             texts: Texts::default(),
             block: Encoder::of_rank(rank),
             local: Local::default(),
+            regular: Regular::default(),
             framed: Vec::new(),
             first_anchor: None,
             written: 0,
@@ -252,14 +255,27 @@ impl SegmentWriter {
     fn write_block(&mut self, end: bool) -> Result<()> {
         let pending = std::mem::take(&mut self.pending);
         let wrote = self.frame_and_write(end, pending);
-        self.block.clear();
-        for ids in [&mut self.local.names, &mut self.local.lanes, &mut self.local.counters] {
-            ids.clear();
-        }
+        self.begin_block();
         wrote?;
         self.sequence = self.sequence.wrapping_add(1);
         self.written += pending;
         Ok(())
+    }
+
+    fn begin_block(&mut self) {
+        let Local { names, lanes, counters } = &mut self.local;
+        let begin = self.regular.next([names.used(), lanes.used(), counters.used()]);
+        let kept = if begin == Begin::Kept { self.regular.kept } else { Kept::default() };
+        self.block.clear(&kept);
+        [names, lanes, counters].into_iter().zip(kept.texts).for_each(|(ids, kept)| ids.clear(kept));
+        if begin == Begin::Changed {
+            let [names, lanes, counters] = std::mem::take(&mut self.regular.texts);
+            names.iter().for_each(|id| _ = self.local_name(NameId(*id)));
+            lanes.iter().for_each(|id| _ = self.local_lane(LaneId(*id)));
+            counters.iter().for_each(|id| _ = self.local_counter(CounterId(*id)));
+            self.regular.kept = self.block.keep([names.len(), lanes.len(), counters.len()]);
+            self.regular.texts = [names, lanes, counters];
+        }
     }
 
     fn frame_and_write(&mut self, end: bool, records_of_lanes: u64) -> Result<()> {

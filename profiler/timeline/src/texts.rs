@@ -47,6 +47,17 @@ impl Texts {
         self.bytes.get(place.clone()).unwrap_or_default()
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Forgets all but the first texts.
+    pub(crate) fn truncate(&mut self, texts: usize) {
+        self.ends.truncate(texts);
+        self.bytes.truncate(self.ends.last().copied().unwrap_or(0));
+    }
+
     fn close(&mut self) {
         self.ends.push(self.bytes.len());
     }
@@ -128,11 +139,30 @@ impl Packer {
         self.texts.close();
     }
 
-    /// Begins the next block.
-    pub(crate) fn clear(&mut self) {
-        self.texts.bytes.clear();
-        self.texts.ends.clear();
-        self.recent = [[0; PLACES]; 2];
+    /// Where it stands, to come back to.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { bytes: self.texts.bytes.len(), texts: self.texts.ends.len(), recent: self.recent }
+    }
+
+    /// Forgets what came after the mark.
+    pub(crate) fn restore(&mut self, mark: &Mark) {
+        self.texts.bytes.truncate(mark.bytes);
+        self.texts.ends.truncate(mark.texts);
+        self.recent = mark.recent;
+    }
+}
+
+/// How far a packer had come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    bytes: usize,
+    texts: usize,
+    recent: [[u16; PLACES]; 2],
+}
+
+impl Default for Mark {
+    fn default() -> Self {
+        Self { bytes: 0, texts: 0, recent: [[0; PLACES]; 2] }
     }
 }
 
