@@ -1,6 +1,8 @@
 //! Writing a rank's timing stream: records into blocks, blocks into segments. The format: `format.rs`, `encode.rs`.
 
-use crate::encode::{Encoder, Kept};
+mod ids;
+
+use crate::encode::Encoder;
 use crate::error::Result;
 use crate::files::{Files, StreamOptions};
 use crate::format::{self, HEADER, Header};
@@ -9,7 +11,7 @@ use crate::record::{
     Anchor, Counter, CounterId, DeviceAnchor, Flow, Iteration, Lane, LaneId, LaneTotals, Mark, NameId, OpenSpan,
     Sample, Span, StackSample, Totals,
 };
-use crate::regular::{Begin, Regular};
+use crate::regular::Regular;
 use crate::run_dir::RunDir;
 use crate::sync::SyncStats;
 
@@ -206,32 +208,6 @@ impl SegmentWriter {
     }
 
     #[inline]
-    fn local_name(&mut self, name: NameId) -> NameId {
-        NameId(self.local.names.get(name.0).unwrap_or_else(|| {
-            self.block.name(self.texts.names.get(name.0).map_or("?", String::as_str));
-            self.local.names.introduced(name.0)
-        }))
-    }
-
-    #[inline]
-    fn local_lane(&mut self, lane: LaneId) -> LaneId {
-        LaneId(self.local.lanes.get(lane.0).unwrap_or_else(|| {
-            let unknown = Lane { name: "?".to_owned(), device: "?".to_owned(), rank: self.rank };
-            self.block.lane(self.texts.lanes.get(lane.0).unwrap_or(&unknown));
-            self.local.lanes.introduced(lane.0)
-        }))
-    }
-
-    #[inline]
-    fn local_counter(&mut self, counter: CounterId) -> CounterId {
-        CounterId(self.local.counters.get(counter.0).unwrap_or_else(|| {
-            let unknown = Counter { name: "?".to_owned(), unit: String::new(), rank: self.rank };
-            self.block.counter(self.texts.counters.get(counter.0).unwrap_or(&unknown));
-            self.local.counters.introduced(counter.0)
-        }))
-    }
-
-    #[inline]
     fn added(&mut self) -> Result<()> {
         self.pending += 1;
         if self.block.length() < BLOCK_BYTES { Ok(()) } else { self.write_block(false) }
@@ -260,22 +236,6 @@ impl SegmentWriter {
         self.sequence = self.sequence.wrapping_add(1);
         self.written += pending;
         Ok(())
-    }
-
-    fn begin_block(&mut self) {
-        let Local { names, lanes, counters } = &mut self.local;
-        let begin = self.regular.next([names.used(), lanes.used(), counters.used()]);
-        let kept = if begin == Begin::Kept { self.regular.kept } else { Kept::default() };
-        self.block.clear(&kept);
-        [names, lanes, counters].into_iter().zip(kept.texts).for_each(|(ids, kept)| ids.clear(kept));
-        if begin == Begin::Changed {
-            let [names, lanes, counters] = std::mem::take(&mut self.regular.texts);
-            names.iter().for_each(|id| _ = self.local_name(NameId(*id)));
-            lanes.iter().for_each(|id| _ = self.local_lane(LaneId(*id)));
-            counters.iter().for_each(|id| _ = self.local_counter(CounterId(*id)));
-            self.regular.kept = self.block.keep([names.len(), lanes.len(), counters.len()]);
-            self.regular.texts = [names, lanes, counters];
-        }
     }
 
     fn frame_and_write(&mut self, end: bool, records_of_lanes: u64) -> Result<()> {
