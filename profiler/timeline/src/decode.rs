@@ -30,20 +30,27 @@ impl Records<'_> {
     }
 }
 
-/// Takes a block's payload, and the padding behind it, apart: texts, records. `None` if this is no payload.
-pub(crate) fn open<'a>(header: &Header, bytes: &'a [u8]) -> Option<(Dictionary, Records<'a>)> {
-    let (version, mut count) = (header.version, header.records);
+/// Takes a block's payload, and the padding behind it, apart: the texts go into `found`, the records are returned. `None`
+/// if this is no payload.
+///
+/// What `found` holds of another block's texts is kept as far as this block begins with the same.
+pub(crate) fn open<'a>(header: &Header, bytes: &'a [u8], found: &mut Dictionary) -> Option<Records<'a>> {
+    let (version, count) = (header.version, header.records);
     let payload = bytes.get(..bytes.len().checked_sub(PADDING)?)?;
     if version == 1 {
-        return Some((scattered_texts(bytes, count)?, Records { version, count, bytes }));
+        *found = scattered_texts(bytes, count)?;
+        return Some(Records { version, count, bytes });
     }
-    let (mut found, mut input) = (Dictionary::default(), Input(payload));
-    while count > 0 && input.0.first().is_some_and(|tag| Dictionary::holds(*tag)) {
+    let (mut left, length) = found.keep_same(payload, count, header.rank);
+    let mut input = Input(payload.get(length..)?);
+    while left > 0 && input.0.first().is_some_and(|tag| Dictionary::holds(*tag)) {
         found.take(&mut input, header.rank)?;
-        count -= 1;
+        found.took(payload.len() - input.0.len());
+        left -= 1;
     }
-    let bytes = bytes.get(payload.len() - input.0.len()..)?;
-    Some((found, Records { version, count, bytes }))
+    let length = payload.len() - input.0.len();
+    found.took_all(payload.get(..length)?);
+    Some(Records { version, count: left, bytes: bytes.get(length..)? })
 }
 
 /// In version 1 texts stand anywhere, so all records are looked at, with ids as they are.

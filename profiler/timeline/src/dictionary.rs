@@ -20,6 +20,51 @@ pub(crate) struct Dictionary {
     pub lanes: Vec<(Range<usize>, Range<usize>, u32)>,
     /// Name, unit, rank.
     pub counters: Vec<(Range<usize>, Range<usize>, u32)>,
+    /// The bytes that it was made of, and where each text's end, with how many names, lanes, counters and plain texts
+    /// there were then.
+    bytes: Vec<u8>,
+    ends: Vec<(usize, [usize; 4])>,
+    rank: u32,
+    /// Names, lanes and counters that the block before had, too.
+    kept: [usize; 3],
+}
+
+impl Dictionary {
+    /// Keeps the texts that `payload` begins with, too, and forgets the others. Returns how many of `count` records are
+    /// left then, and the length of what was kept.
+    pub(crate) fn keep_same(&mut self, payload: &[u8], count: u32, rank: u32) -> (u32, usize) {
+        // A rank's own lanes do not say whose they are.
+        let other = self.rank != rank;
+        let same = if other { 0 } else { common(&self.bytes, payload) };
+        let kept = self.ends.partition_point(|(end, _)| *end <= same).min(count as usize);
+        let (length, [names, lanes, counters, texts]) = kept.checked_sub(1).map_or((0, [0; 4]), |last| self.ends[last]);
+        self.names.truncate(names);
+        self.lanes.truncate(lanes);
+        self.counters.truncate(counters);
+        self.texts.truncate(texts);
+        self.ends.truncate(kept);
+        (self.rank, self.kept) = (rank, [names, lanes, counters]);
+        (count - kept as u32, length)
+    }
+
+    /// A text has been taken; it ends there.
+    pub(crate) fn took(&mut self, end: usize) {
+        let counts = [self.names.len(), self.lanes.len(), self.counters.len(), self.texts.count()];
+        self.ends.push((end, counts));
+    }
+
+    /// These bytes have been taken.
+    pub(crate) fn took_all(&mut self, bytes: &[u8]) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
+    }
+}
+
+/// How many bytes two slices begin with alike.
+fn common(a: &[u8], b: &[u8]) -> usize {
+    const STEP: usize = 32;
+    let chunks = a.chunks_exact(STEP).zip(b.chunks_exact(STEP)).take_while(|(a, b)| a == b).count() * STEP;
+    chunks + a[chunks..].iter().zip(&b[chunks..]).take_while(|(a, b)| a == b).count()
 }
 
 /// The timeline's ids of a block's texts, by the block's ids.
@@ -38,6 +83,9 @@ pub(crate) struct Known {
     counters: Map,
     /// Built anew for each lane and counter.
     key: Vec<u8>,
+    /// The last block's texts, and their ids.
+    dictionary: Dictionary,
+    ids: Ids,
 }
 
 type Map = HashMap<Vec<u8>, u32, BuildHasherDefault<Quick>>;
@@ -51,26 +99,35 @@ impl Known {
         padded: &'a [u8],
         timeline: &mut Timeline,
     ) -> Option<(Ids, Records<'a>)> {
-        let (Dictionary { texts, names, lanes, counters }, records) = open(header, padded)?;
-        let mut ids = Ids::default();
-        ids.names.extend(names.iter().map(|place| {
+        let found = &mut self.dictionary;
+        let Some(records) = open(header, padded, found) else {
+            *found = Dictionary::default();
+            return None;
+        };
+        let kept = found.kept;
+        let Dictionary { texts, names, lanes, counters, .. } = &*found;
+        let ids = &mut self.ids;
+        ids.names.truncate(kept[0]);
+        ids.names.extend(names[kept[0]..].iter().map(|place| {
             self.names.get(texts.bytes(place)).copied().unwrap_or_else(|| {
                 let id = add(&mut timeline.names, texts.text(place).to_owned());
                 self.names.insert(texts.bytes(place).to_owned(), id);
                 id
             })
         }));
-        ids.lanes.extend(lanes.iter().map(|place| {
-            keyed(&mut self.lanes, &mut self.key, &texts, place, |name, device, rank| {
+        ids.lanes.truncate(kept[1]);
+        ids.lanes.extend(lanes[kept[1]..].iter().map(|place| {
+            keyed(&mut self.lanes, &mut self.key, texts, place, |name, device, rank| {
                 add(&mut timeline.lanes, Lane { name, device, rank })
             })
         }));
-        ids.counters.extend(counters.iter().map(|place| {
-            keyed(&mut self.counters, &mut self.key, &texts, place, |name, unit, rank| {
+        ids.counters.truncate(kept[2]);
+        ids.counters.extend(counters[kept[2]..].iter().map(|place| {
+            keyed(&mut self.counters, &mut self.key, texts, place, |name, unit, rank| {
                 add(&mut timeline.counters, Counter { name, unit, rank })
             })
         }));
-        Some((ids, records))
+        Some((ids.clone(), records))
     }
 }
 

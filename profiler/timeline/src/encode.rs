@@ -27,12 +27,13 @@
 //! Texts are packed as the table in `texts.rs` says. What version 1 wrote otherwise: `decode/old.rs`.
 
 mod rare;
+mod sample;
 pub(crate) mod span;
 
 use self::span::Shapes;
-use crate::record::{CounterId, Flow, FlowEnd, Iteration, Kind, LaneId, Sample};
-use crate::texts::Packer;
-use crate::varint::{ROOM, Record, zigzag};
+use crate::record::{Flow, FlowEnd, Iteration, Kind, LaneId};
+use crate::texts::{Mark, Packer};
+use crate::varint::{ROOM, Record};
 
 pub(crate) mod tag {
     pub const SPAN: u8 = 0x80;
@@ -140,29 +141,6 @@ impl Encoder {
         }
     }
 
-    #[inline]
-    pub(crate) fn sample(&mut self, sample: &Sample, counter: CounterId) {
-        let Some(last) = self.counters.get_mut(counter.0 as usize) else { return };
-        let (sort, number) = sorted(sample.value);
-        let value = match last.get_mut(sort) {
-            Some(last) => zigzag(number - std::mem::replace(last, number)),
-            None => sample.value.to_bits(),
-        };
-        let since = sample.time_ns.wrapping_sub(self.sample_ns).cast_unsigned();
-        let late = since >= 1 << 24;
-        let bytes = if sort == FLOAT { 8 } else { 8 - value.leading_zeros() as usize / 8 };
-        let (code, bytes) = if bytes > 6 { (7, 8) } else { (bytes, bytes) };
-        let tag = tag::SAMPLE | (sort << 4 | code) as u8 | (u8::from(late) * tag::SAMPLE_LATE);
-        let mut record = Record::new(room(&mut self.bytes, self.used), tag);
-        record.small(counter.0);
-        record.fixed(since, if late { 8 } else { 3 });
-        record.fixed(value, bytes);
-        let length = record.length;
-        self.sample_ns = sample.time_ns;
-        self.seen(sample.time_ns, 0);
-        self.took(length);
-    }
-
     pub(crate) fn iteration(&mut self, iteration: &Iteration, lane: LaneId) {
         let Some(state) = self.lanes.get_mut(lane.0 as usize) else { return };
         let cpu = if iteration.cpu_ns.is_some() { tag::ITERATION_CPU } else { 0 };
@@ -213,14 +191,23 @@ impl Encoder {
         Payload { texts, rest, records: self.records, first_ns, last_ns }
     }
 
-    /// Begins the next block, which knows nothing of this one.
-    pub(crate) fn clear(&mut self) {
-        self.texts.clear();
-        self.packer.clear();
+    /// What the block holds so far, which is texts alone, so that blocks to come can begin with it.
+    pub(crate) fn keep(&self, texts: [usize; 3]) -> Kept {
+        Kept { texts, bytes: self.texts.len(), packer: self.packer.mark() }
+    }
+
+    /// Begins the next block, which knows nothing of this one but the texts that are kept.
+    pub(crate) fn clear(&mut self, kept: &Kept) {
+        let [names, lanes, counters] = kept.texts;
+        self.texts.truncate(kept.bytes);
+        self.packer.restore(&kept.packer);
         self.lanes.clear();
+        self.lanes.resize(lanes, LaneState::default());
         self.counters.clear();
+        self.counters.resize(counters, [0; 3]);
         self.shapes.clear();
-        (self.used, self.records, self.extent) = (0, 0, NO_TIMES);
+        self.records = (names + lanes + counters) as u32;
+        (self.used, self.extent) = (0, NO_TIMES);
         (self.last_lane, self.sample_ns, self.flows, self.stack_ns) = (NO_LANE, 0, [0; 2], 0);
     }
 
@@ -247,6 +234,15 @@ impl Encoder {
     }
 }
 
+/// The texts that a block begins with.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Kept {
+    /// Names, lanes, counters.
+    pub texts: [usize; 3],
+    bytes: usize,
+    packer: Mark,
+}
+
 /// A block's payload and what its header says of it.
 #[derive(Debug)]
 pub(crate) struct Payload<'a> {
@@ -266,20 +262,4 @@ fn room(bytes: &mut [u8], used: usize) -> &mut [u8; ROOM] {
 #[inline]
 fn end(begin_ns: i64, duration_ns: u64) -> i64 {
     begin_ns.wrapping_add(duration_ns.cast_signed())
-}
-
-/// Values that are no number of something.
-const FLOAT: usize = 3;
-
-/// What a value counts: ones, thousandths, 512s; and how many, if it is exactly so many and a varint holds that well (so not
-/// -0.0, NaN or beyond 2^53). Else it is a float.
-#[inline]
-fn sorted(value: f64) -> (usize, i64) {
-    let ones = value as i64;
-    if (ones as f64).to_bits() == value.to_bits() && ones.unsigned_abs() < 1 << 53 {
-        return if ones % 512 == 0 && ones != 0 { (2, ones / 512) } else { (0, ones) };
-    }
-    let thousandths = (value * 1e3).round() as i64;
-    let exact = (thousandths as f64 / 1e3).to_bits() == value.to_bits() && thousandths.unsigned_abs() < 1 << 50;
-    if exact { (1, thousandths) } else { (FLOAT, 0) }
 }

@@ -42,7 +42,8 @@ impl<T: Clone + Eq + Hash> Interner<T> {
 pub(crate) struct Ids {
     /// By the writer's id; `NONE`: not introduced in this block.
     local: Vec<u32>,
-    used: u32,
+    /// In the order in which they were introduced.
+    used: Vec<u32>,
 }
 
 const NONE: u32 = u32::MAX;
@@ -61,14 +62,20 @@ impl Ids {
         if place >= self.local.len() {
             self.local.resize(place + 1, NONE);
         }
-        self.local[place] = self.used;
-        self.used += 1;
+        self.local[place] = self.used.len() as u32;
+        self.used.push(id);
         self.local[place]
     }
 
-    /// Begins the next block.
-    pub(crate) fn clear(&mut self) {
-        self.local.fill(NONE);
-        self.used = 0;
+    /// Begins the next block, in which the first `kept` texts are introduced already.
+    pub(crate) fn clear(&mut self, kept: usize) {
+        for id in self.used.drain(kept.min(self.used.len())..) {
+            self.local[id as usize] = NONE;
+        }
+    }
+
+    /// The texts of this block, by the writer's ids.
+    pub(crate) fn used(&self) -> &[u32] {
+        &self.used
     }
 }

@@ -26,6 +26,7 @@ mod process;
 mod rank;
 mod read;
 pub mod record;
+mod regular;
 mod run_dir;
 mod scan;
 mod segment;

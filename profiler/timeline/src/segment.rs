@@ -1,5 +1,7 @@
 //! Writing a rank's timing stream: records into blocks, blocks into segments. The format: `format.rs`, `encode.rs`.
 
+mod ids;
+
 use crate::encode::Encoder;
 use crate::error::Result;
 use crate::files::{Files, StreamOptions};
@@ -9,6 +11,7 @@ use crate::record::{
     Anchor, Counter, CounterId, DeviceAnchor, Flow, Iteration, Lane, LaneId, LaneTotals, Mark, NameId, OpenSpan,
     Sample, Span, StackSample, Totals,
 };
+use crate::regular::Regular;
 use crate::run_dir::RunDir;
 use crate::sync::SyncStats;
 
@@ -26,6 +29,7 @@ pub struct SegmentWriter {
     texts: Texts,
     block: Encoder,
     local: Local,
+    regular: Regular,
     /// The block as it goes to the file.
     framed: Vec<u8>,
     /// Dates the attempt; repeated in each segment, since the first one may be deleted.
@@ -72,6 +76,7 @@ impl SegmentWriter {
             texts: Texts::default(),
             block: Encoder::of_rank(rank),
             local: Local::default(),
+            regular: Regular::default(),
             framed: Vec::new(),
             first_anchor: None,
             written: 0,
@@ -203,32 +208,6 @@ impl SegmentWriter {
     }
 
     #[inline]
-    fn local_name(&mut self, name: NameId) -> NameId {
-        NameId(self.local.names.get(name.0).unwrap_or_else(|| {
-            self.block.name(self.texts.names.get(name.0).map_or("?", String::as_str));
-            self.local.names.introduced(name.0)
-        }))
-    }
-
-    #[inline]
-    fn local_lane(&mut self, lane: LaneId) -> LaneId {
-        LaneId(self.local.lanes.get(lane.0).unwrap_or_else(|| {
-            let unknown = Lane { name: "?".to_owned(), device: "?".to_owned(), rank: self.rank };
-            self.block.lane(self.texts.lanes.get(lane.0).unwrap_or(&unknown));
-            self.local.lanes.introduced(lane.0)
-        }))
-    }
-
-    #[inline]
-    fn local_counter(&mut self, counter: CounterId) -> CounterId {
-        CounterId(self.local.counters.get(counter.0).unwrap_or_else(|| {
-            let unknown = Counter { name: "?".to_owned(), unit: String::new(), rank: self.rank };
-            self.block.counter(self.texts.counters.get(counter.0).unwrap_or(&unknown));
-            self.local.counters.introduced(counter.0)
-        }))
-    }
-
-    #[inline]
     fn added(&mut self) -> Result<()> {
         self.pending += 1;
         if self.block.length() < BLOCK_BYTES { Ok(()) } else { self.write_block(false) }
@@ -252,10 +231,7 @@ impl SegmentWriter {
     fn write_block(&mut self, end: bool) -> Result<()> {
         let pending = std::mem::take(&mut self.pending);
         let wrote = self.frame_and_write(end, pending);
-        self.block.clear();
-        for ids in [&mut self.local.names, &mut self.local.lanes, &mut self.local.counters] {
-            ids.clear();
-        }
+        self.begin_block();
         wrote?;
         self.sequence = self.sequence.wrapping_add(1);
         self.written += pending;

@@ -47,6 +47,17 @@ impl Texts {
         self.bytes.get(place.clone()).unwrap_or_default()
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Forgets all but the first texts.
+    pub(crate) fn truncate(&mut self, texts: usize) {
+        self.ends.truncate(texts);
+        self.bytes.truncate(self.ends.last().copied().unwrap_or(0));
+    }
+
     fn close(&mut self) {
         self.ends.push(self.bytes.len());
     }
@@ -128,11 +139,30 @@ impl Packer {
         self.texts.close();
     }
 
-    /// Begins the next block.
-    pub(crate) fn clear(&mut self) {
-        self.texts.bytes.clear();
-        self.texts.ends.clear();
-        self.recent = [[0; PLACES]; 2];
+    /// Where it stands, to come back to.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark { bytes: self.texts.bytes.len(), texts: self.texts.ends.len(), recent: self.recent }
+    }
+
+    /// Forgets what came after the mark.
+    pub(crate) fn restore(&mut self, mark: &Mark) {
+        self.texts.bytes.truncate(mark.bytes);
+        self.texts.ends.truncate(mark.texts);
+        self.recent = mark.recent;
+    }
+}
+
+/// How far a packer had come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    bytes: usize,
+    texts: usize,
+    recent: [[u16; PLACES]; 2],
+}
+
+impl Default for Mark {
+    fn default() -> Self {
+        Self { bytes: 0, texts: 0, recent: [[0; PLACES]; 2] }
     }
 }
 
@@ -188,43 +218,4 @@ fn places(bytes: &[u8]) -> [usize; 2] {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::{Packer, Texts};
-    use crate::varint::Input;
-
-    fn roundtrip(texts: &[String]) -> usize {
-        let (mut packer, mut out) = (Packer::default(), Vec::new());
-        texts.iter().for_each(|text| packer.pack(&mut out, text));
-        let (mut found, mut input) = (Texts::default(), Input(&out));
-        for text in texts {
-            let place = found.unpack(&mut input).expect("it was packed");
-            assert_eq!(found.text(&place), text);
-        }
-        assert!(input.0.is_empty());
-        out.len()
-    }
-
-    proptest! {
-        #[test]
-        fn what_goes_in_comes_out(texts in proptest::collection::vec("(ab|é|gpu\\.|x{200}|.)*[0-9]?", 0..30)) {
-            roundtrip(&texts);
-        }
-
-        #[test]
-        fn nonsense_is_refused_or_read(bytes: Vec<u8>) {
-            let (mut found, mut input) = (Texts::default(), Input(&bytes));
-            while let Some(place) = found.unpack(&mut input) {
-                found.text(&place);
-            }
-        }
-    }
-
-    #[test]
-    fn alike_texts_are_small() {
-        let texts: Vec<String> = (0..8).flat_map(|n| [format!("gpu.{n}.power"), "W".into()]).collect();
-        assert_eq!(roundtrip(&texts), 13 + 3 + 7 * (4 + 1));
-        assert_eq!(roundtrip(&["é".repeat(5000), "é".repeat(5000), String::new()]), 2 * (1 + 2 + 10_000) + 2);
-    }
-}
+mod tests;

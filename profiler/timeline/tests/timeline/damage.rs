@@ -140,10 +140,14 @@ fn a_sound_block_with_an_unknown_record_says_update() {
     small(&run);
     let mut bytes = run.bytes();
     let starts = starts(&bytes);
-    // The first record behind the texts of the second block becomes one that no version has written yet.
-    let (begin, end) = (starts[1], starts[2]);
-    let open = bytes[begin + 48..end].iter().rposition(|byte| *byte == 0x0f).unwrap() + begin + 48;
-    bytes[open] = 0x3f;
+    // One more record, of a kind that no version has written yet, at the end of the second block.
+    let (begin, mut end) = (starts[1], starts[2]);
+    bytes.insert(end, 0x3f);
+    end += 1;
+    for at in [16, 20, 24] {
+        let number = u32::from_le_bytes(bytes[begin + at..begin + at + 4].try_into().unwrap()) + 1;
+        bytes[begin + at..begin + at + 4].copy_from_slice(&number.to_le_bytes());
+    }
     let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[begin..begin + 44]), &bytes[begin + 48..end]);
     bytes[begin + 44..begin + 48].copy_from_slice(&crc.to_le_bytes());
     let timeline = run.read_as(&bytes);

@@ -1,0 +1,50 @@
+//! The ids of a block's texts: each is introduced once a block, those that most blocks use at its begin.
+
+use super::{Local, SegmentWriter};
+use crate::encode::Kept;
+use crate::record::{Counter, CounterId, Lane, LaneId, NameId};
+use crate::regular::Begin;
+
+impl SegmentWriter {
+    pub(super) fn begin_block(&mut self) {
+        let Local { names, lanes, counters } = &mut self.local;
+        let begin = self.regular.next([names.used(), lanes.used(), counters.used()]);
+        let kept = if begin == Begin::Kept { self.regular.kept } else { Kept::default() };
+        self.block.clear(&kept);
+        [names, lanes, counters].into_iter().zip(kept.texts).for_each(|(ids, kept)| ids.clear(kept));
+        if begin == Begin::Changed {
+            let [names, lanes, counters] = std::mem::take(&mut self.regular.texts);
+            names.iter().for_each(|id| _ = self.local_name(NameId(*id)));
+            lanes.iter().for_each(|id| _ = self.local_lane(LaneId(*id)));
+            counters.iter().for_each(|id| _ = self.local_counter(CounterId(*id)));
+            self.regular.kept = self.block.keep([names.len(), lanes.len(), counters.len()]);
+            self.regular.texts = [names, lanes, counters];
+        }
+    }
+
+    #[inline]
+    pub(super) fn local_name(&mut self, name: NameId) -> NameId {
+        NameId(self.local.names.get(name.0).unwrap_or_else(|| {
+            self.block.name(self.texts.names.get(name.0).map_or("?", String::as_str));
+            self.local.names.introduced(name.0)
+        }))
+    }
+
+    #[inline]
+    pub(super) fn local_lane(&mut self, lane: LaneId) -> LaneId {
+        LaneId(self.local.lanes.get(lane.0).unwrap_or_else(|| {
+            let unknown = Lane { name: "?".to_owned(), device: "?".to_owned(), rank: self.rank };
+            self.block.lane(self.texts.lanes.get(lane.0).unwrap_or(&unknown));
+            self.local.lanes.introduced(lane.0)
+        }))
+    }
+
+    #[inline]
+    pub(super) fn local_counter(&mut self, counter: CounterId) -> CounterId {
+        CounterId(self.local.counters.get(counter.0).unwrap_or_else(|| {
+            let unknown = Counter { name: "?".to_owned(), unit: String::new(), rank: self.rank };
+            self.block.counter(self.texts.counters.get(counter.0).unwrap_or(&unknown));
+            self.local.counters.introduced(counter.0)
+        }))
+    }
+}
