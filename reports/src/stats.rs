@@ -13,8 +13,12 @@ pub struct Stats {
     pub mean_ns: f64,
     /// Median, by nearest rank.
     pub p50_ns: u64,
+    /// 90th percentile, by nearest rank.
+    pub p90_ns: u64,
     /// 95th percentile, by nearest rank.
     pub p95_ns: u64,
+    /// 99th percentile, by nearest rank.
+    pub p99_ns: u64,
     /// The largest.
     pub max_ns: u64,
 }
@@ -30,7 +34,9 @@ impl Stats {
             total_ns,
             mean_ns: if values.is_empty() { 0.0 } else { total_ns as f64 / values.len() as f64 },
             p50_ns: percentile(values, 50).unwrap_or(0),
+            p90_ns: percentile(values, 90).unwrap_or(0),
             p95_ns: percentile(values, 95).unwrap_or(0),
+            p99_ns: percentile(values, 99).unwrap_or(0),
             max_ns: values.last().copied().unwrap_or(0),
         }
     }
