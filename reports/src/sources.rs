@@ -115,6 +115,14 @@ pub struct Merged {
     pub places: Vec<Place>,
 }
 
+impl Merged {
+    /// Iterations of every kind in the window.
+    #[must_use]
+    pub fn iterations(&self) -> u64 {
+        self.timeline.iterations.iter().filter(|i| self.window.has(&self.timeline, i)).count() as u64
+    }
+}
+
 fn place(run: &RunDir, timeline: &Timeline, before: &[Source]) -> Place {
     let host = run.manifest().map(|manifest| manifest.host).unwrap_or_default();
     let mut own: Vec<u32> = timeline.lanes.iter().map(|lane| lane.rank).collect();

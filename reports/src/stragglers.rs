@@ -91,8 +91,11 @@ fn compare(timeline: &Timeline, lanes: &[LaneId], work: &mut BTreeMap<LaneId, BT
     for number in fewest.keys() {
         let row: Option<Vec<u64>> = all.iter().map(|lane| lane.get(number).copied()).collect();
         let Some(row) = row else { continue };
-        if let Some((at, _)) = row.iter().enumerate().max_by_key(|(_, ns)| **ns) {
-            slowest[at] += 1;
+        let most = row.iter().max().copied().unwrap_or(0);
+        let mut those = row.iter().zip(&mut slowest).filter(|(ns, _)| **ns == most);
+        // Of two that are alike neither is the slowest.
+        if let (Some((_, slowest)), None) = (those.next(), those.next()) {
+            *slowest += 1;
         }
         own.iter_mut().zip(row).for_each(|(list, ns)| list.push(ns));
     }

@@ -78,6 +78,11 @@ fn write_csv_files(
         if done.torn > 0 {
             say(&format!("dflash: warning: {} lines of iterations.csv are not whole and were left out", done.torn));
         }
+        let recorded = merged.iterations();
+        if recorded > done.iterations && merged.timeline.health.ended {
+            let (found, missing) = (done.iterations, recorded - done.iterations);
+            say(&format!("dflash: warning: iterations.csv holds {found} iterations, the timeline {missing} more"));
+        }
         Ok(())
     })?;
     write_file(&directory.join(CSV_FILES[2]), &figures_csv(report)?, force)

@@ -7,7 +7,7 @@ use csv::StringRecord;
 use dflash_timeline::RunDir;
 use dflash_timeline::iterations::TOTAL;
 use std::fs::File;
-use std::io::{BufReader, ErrorKind, Write};
+use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom, Take, Write};
 use std::path::Path;
 
 /// What became of the rows.
@@ -15,7 +15,10 @@ use std::path::Path;
 pub struct Exported {
     /// Rows that were written, without the header.
     pub rows: u64,
-    /// Lines that were left out because they are not whole: the last one of a run that goes on, one that a crash cut.
+    /// Iterations among them: rows `total`.
+    pub iterations: u64,
+    /// Lines that were left out because they are not whole: the last one of a run that goes on, one that a crash cut;
+    /// and iterations without their last row.
     pub torn: u64,
 }
 
@@ -39,7 +42,9 @@ pub fn iterations_csv(runs: &[RunDir], merged: &Merged, out: &mut impl Write) ->
             Err(e) if e.kind() == ErrorKind::NotFound => continue,
             Err(source) => return Err(Error::Io { path, source }),
         };
-        let mut source = Source::open(&path, file, merged, place)?;
+        let (whole, torn) = whole_lines(file).map_err(|source| Error::Io { path: path.clone(), source })?;
+        done.torn += u64::from(torn);
+        let mut source = Source::open(&path, whole, merged, place)?;
         match &header {
             None => {
                 writer.write_record(&source.header)?;
@@ -56,9 +61,28 @@ pub fn iterations_csv(runs: &[RunDir], merged: &Merged, out: &mut impl Write) ->
     Ok(done)
 }
 
+/// A file without what follows its last newline: a line that is still being written, or that a crash cut. Whether there
+/// is such a line. What is appended meanwhile is for the next reading.
+fn whole_lines(mut file: File) -> std::io::Result<(Take<File>, bool)> {
+    const CHUNK: u64 = 1 << 16;
+    let length = file.seek(SeekFrom::End(0))?;
+    let (mut end, mut whole) = (length, 0);
+    let mut chunk = Vec::new();
+    while end > 0 && whole == 0 {
+        let begin = end.saturating_sub(CHUNK);
+        file.seek(SeekFrom::Start(begin))?;
+        chunk.clear();
+        Read::by_ref(&mut file).take(end - begin).read_to_end(&mut chunk)?;
+        whole = chunk.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| begin + at as u64 + 1);
+        end = begin;
+    }
+    file.seek(SeekFrom::Start(0))?;
+    Ok((file.take(whole), length > whole))
+}
+
 /// One run's file.
 struct Source {
-    reader: csv::Reader<BufReader<File>>,
+    reader: csv::Reader<BufReader<Take<File>>>,
     header: StringRecord,
     /// Places of [`NEEDED`].
     places: [usize; 7],
@@ -67,7 +91,7 @@ struct Source {
 }
 
 impl Source {
-    fn open(path: &Path, file: File, merged: &Merged, place: &Place) -> Result<Self> {
+    fn open(path: &Path, file: Take<File>, merged: &Merged, place: &Place) -> Result<Self> {
         let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(BufReader::with_capacity(1 << 16, file));
         let header = reader.headers()?.clone();
         let mut places = [0; NEEDED.len()];
@@ -124,6 +148,11 @@ impl Source {
         if !inside {
             return Ok(());
         }
+        if self.field(last, 3) != TOTAL {
+            done.torn += 1;
+            return Ok(());
+        }
+        done.iterations += 1;
         for row in rows {
             done.rows += 1;
             match rank {

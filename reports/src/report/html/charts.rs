@@ -52,7 +52,8 @@ fn seconds(ns: i64) -> f64 {
 
 fn extent(lane: &LaneHistory) -> (f64, f64) {
     let (first, last) = (lane.pieces.first(), lane.pieces.last());
-    let (from, to) = (first.map_or(0.0, |piece| seconds(piece.from_ns)), last.map_or(1.0, |piece| seconds(piece.to_ns)));
+    let (from, to) =
+        (first.map_or(0.0, |piece| seconds(piece.from_ns)), last.map_or(1.0, |piece| seconds(piece.to_ns)));
     // Nearly from the begin is from the begin.
     (if from < (to - from) * 0.05 { from.min(0.0) } else { from }, to)
 }
