@@ -15,6 +15,7 @@ mod pipeline;
 mod recorded;
 mod runs;
 mod sources;
+mod speed;
 mod stages;
 mod support;
 mod torn;
