@@ -6,7 +6,7 @@
 
 mod merge;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernels::{self, Capture};
 use crate::window::{Clock, Selection, Window};
 use dflash_timeline::record::Anchor;
@@ -116,6 +116,18 @@ pub struct Merged {
 }
 
 impl Merged {
+    /// The window by date, nanoseconds since 1970, as CSV files have it.
+    ///
+    /// # Errors
+    /// [`Error::NoDate`] if the window has an end and the timeline has no clock anchor.
+    pub fn dated(&self) -> Result<Window> {
+        if self.window.from_ns.is_none() && self.window.to_ns.is_none() {
+            return Ok(self.window.clone());
+        }
+        let anchor = self.timeline.anchors.first().ok_or(Error::NoDate)?;
+        Ok(self.window.earlier(anchor.monotonic_ns.saturating_sub(anchor.realtime_ns)))
+    }
+
     /// Iterations of every kind in the window.
     #[must_use]
     pub fn iterations(&self) -> u64 {

@@ -61,7 +61,8 @@ fn measure(browser: &Path, page: &str, width: u32, dark: bool) -> Value {
     let file = dir.path().join("frame.html");
     std::fs::write(&file, FRAME.replace("WIDTH", &width.to_string())).unwrap();
     let mut command = Command::new(browser);
-    command.args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--virtual-time-budget=5000"]);
+    command.args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]);
+    command.args(["--dump-dom", "--virtual-time-budget=10000"]);
     command.arg(format!("--user-data-dir={}", dir.path().join("profile").display()));
     command.arg("--window-size=1400,2000");
     if dark {

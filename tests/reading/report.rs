@@ -82,7 +82,7 @@ fn csv_of_a_part_and_of_a_file_that_is_cut() {
 #[test]
 fn a_part_of_a_run_by_time() {
     let dir = tempfile::tempdir().unwrap();
-    recorded_run(dir.path(), "demo", 1.0);
+    let run = recorded_run(dir.path(), "demo", 1.0);
     let iterations = |arguments: &[&str]| {
         let said = dflash(dir.path(), &[&["report", "--format", "json"], arguments].concat());
         assert_eq!(said.code, Some(0), "{}", said.stderr);
@@ -102,8 +102,9 @@ fn a_part_of_a_run_by_time() {
         let said = dflash(dir.path(), &[&["report"], wrong].concat());
         assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{wrong:?}");
     }
-    let twice = dflash(dir.path(), &["report", "runs/../runs", "runs"]);
+    let twice = dflash(dir.path(), &["report", &run.name(), &format!("runs/{}", run.name())]);
     assert_eq!(twice.code, Some(2));
+    assert!(twice.stderr.contains("is named twice; name each run once"), "{}", twice.stderr);
 }
 
 #[test]

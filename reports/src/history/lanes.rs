@@ -8,8 +8,10 @@ use dflash_timeline::Timeline;
 use dflash_timeline::record::{Iteration, Kind, LaneId, NameId};
 use std::collections::HashMap;
 
-/// At most this many pieces.
+/// At most this many pieces of a lane, and of all lanes together, as long as each has some.
 const MOST_PIECES: u64 = 120;
+const MOST_TOGETHER: u64 = 960;
+const FEWEST_PIECES: u64 = 24;
 /// A piece should hold this many iterations.
 const PER_PIECE: u64 = 10;
 /// Stages that are shown on their own; the others are one.
@@ -90,7 +92,8 @@ impl Gathering {
         if count == 0 {
             return None;
         }
-        let pieces = (count / PER_PIECE).clamp(1, MOST_PIECES) as usize;
+        let most = (MOST_TOGETHER / stages.lanes.len().max(1) as u64).clamp(FEWEST_PIECES, MOST_PIECES);
+        let pieces = (count / PER_PIECE).clamp(1, most) as usize;
         let (names, by_name) = names(&stages.lanes[place]);
         let known = timeline.names.iter().zip(0..);
         let slots = known.filter_map(|(name, id)| Some((NameId(id), *by_name.get(name.as_str())?))).collect();

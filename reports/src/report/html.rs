@@ -13,6 +13,7 @@ mod tables;
 mod training;
 
 use super::{Report, RunFacts};
+use crate::error::Result;
 use crate::history::History;
 use crate::sources::Merged;
 use dflash_timeline::{MetricsRow, RunDir, read_metrics};
@@ -35,13 +36,20 @@ impl Charts {
         let history = History::of(&merged.timeline, &merged.window, &report.stages, merged.begin_ns);
         let mut charts = Self { history, ..Self::default() };
         for run in runs.iter().filter(|run| run.metrics_csv().exists()) {
-            match read_metrics(&run.metrics_csv()) {
+            match metrics(run, merged) {
                 Ok(rows) => charts.metrics.push((run.name(), rows)),
                 Err(error) => charts.problems.push(error.to_string()),
             }
         }
         charts
     }
+}
+
+/// The rows that were written in the window.
+fn metrics(run: &RunDir, merged: &Merged) -> Result<Vec<MetricsRow>> {
+    let (mut rows, window) = (read_metrics(&run.metrics_csv())?, merged.dated()?);
+    rows.retain(|row| window.has_time(row.time_ns));
+    Ok(rows)
 }
 
 /// Writes the page.

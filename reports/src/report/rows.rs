@@ -99,7 +99,7 @@ impl Source {
             let found = header.iter().position(|name| name == column);
             *at = found.ok_or_else(|| Error::MissingColumn { path: path.to_owned(), column })?;
         }
-        Ok(Self { reader, header, places, window: dated(merged)?, first_rank: place.first_rank })
+        Ok(Self { reader, header, places, window: merged.dated()?, first_rank: place.first_rank })
     }
 
     /// The rows of an iteration stand together, its total last; they are written or left out together.
@@ -166,14 +166,4 @@ impl Source {
         }
         Ok(())
     }
-}
-
-/// The window by date, as the file has it.
-fn dated(merged: &Merged) -> Result<Window> {
-    let window = &merged.window;
-    if window.from_ns.is_none() && window.to_ns.is_none() {
-        return Ok(window.clone());
-    }
-    let anchor = merged.timeline.anchors.first().ok_or(Error::NoDate)?;
-    Ok(window.earlier(anchor.monotonic_ns.saturating_sub(anchor.realtime_ns)))
 }
