@@ -28,7 +28,7 @@ impl Range {
         let readings = samples.len() as u64;
         (readings > 0).then(|| Self {
             readings,
-            mean: values().sum::<f64>() / readings as f64,
+            mean: values().map(|value| value / readings as f64).sum(),
             min: values().fold(f64::INFINITY, f64::min),
             max: values().fold(f64::NEG_INFINITY, f64::max),
         })
@@ -68,6 +68,6 @@ pub(crate) fn growth(samples: &[Sample]) -> f64 {
 
 /// Seconds from the first reading to the last; `None` if there are none between.
 pub(crate) fn seconds(samples: &[Sample]) -> Option<f64> {
-    let ns = samples.last()?.time_ns - samples.first()?.time_ns;
+    let ns = samples.last()?.time_ns.saturating_sub(samples.first()?.time_ns);
     (ns > 0).then_some(ns as f64 / 1e9)
 }

@@ -5,6 +5,7 @@
 //! that are done again, and the time until the new start, are lost.
 
 use crate::stages::is_wait;
+use crate::stats::add;
 use crate::walk::{self, Placed, Window, end_ns};
 use dflash_timeline::Timeline;
 use dflash_timeline::record::{Iteration, Kind, LaneId};
@@ -84,7 +85,7 @@ pub fn goodput(timeline: &Timeline, window: &Window) -> Option<Goodput> {
 
 fn pass(timeline: &Timeline, iteration: &Iteration, spans: &[Placed<'_>]) -> Pass {
     let waits = |placed: &&Placed<'_>| placed.span.depth == 0 && is_wait(timeline.name(placed.span.name));
-    let waited = spans.iter().filter(waits).map(|placed| placed.span.duration_ns).sum::<u64>();
+    let waited = spans.iter().filter(waits).map(|placed| placed.span.duration_ns).fold(0, u64::saturating_add);
     Pass {
         number: iteration.number,
         begin_ns: iteration.begin_ns,
@@ -104,8 +105,8 @@ impl Goodput {
             let restarted = later.is_some_and(|later| later.number <= pass.number);
             if let Some(later) = later {
                 let between = u64::try_from(later.begin_ns.saturating_sub(pass.end_ns)).unwrap_or(0);
-                *(if restarted { &mut self.lost_ns } else { &mut self.between_ns }) += between;
-                self.total_ns += between;
+                add(if restarted { &mut self.lost_ns } else { &mut self.between_ns }, between);
+                add(&mut self.total_ns, between);
                 if restarted {
                     (restarts, again_from) = (restarts + 1, again_from.min(later.number));
                 }
@@ -118,17 +119,17 @@ impl Goodput {
 
     fn add_pass(&mut self, pass: &Pass, done_again: bool) {
         let ns = pass.end_ns.abs_diff(pass.begin_ns);
-        self.total_ns += ns;
+        add(&mut self.total_ns, ns);
         match pass.kind {
-            _ if done_again => self.lost_ns += ns,
+            _ if done_again => add(&mut self.lost_ns, ns),
             Kind::Train | Kind::Bare => {
-                self.stalled_ns += pass.waited_ns;
-                self.productive_ns += ns - pass.waited_ns;
+                add(&mut self.stalled_ns, pass.waited_ns);
+                add(&mut self.productive_ns, ns.saturating_sub(pass.waited_ns));
             }
-            Kind::Warmup => self.warmup_ns += ns,
-            Kind::Checkpoint => self.checkpoint_ns += ns,
-            Kind::Eval => self.eval_ns += ns,
-            Kind::Drain => self.stalled_ns += ns,
+            Kind::Warmup => add(&mut self.warmup_ns, ns),
+            Kind::Checkpoint => add(&mut self.checkpoint_ns, ns),
+            Kind::Eval => add(&mut self.eval_ns, ns),
+            Kind::Drain => add(&mut self.stalled_ns, ns),
         }
     }
 }

@@ -105,5 +105,5 @@ fn tokens(timeline: &Timeline, rank: u32, (from, to): (i64, i64)) -> Option<u64>
         let end = walk::end_ns(i);
         trains(i.kind) && end > from && end <= to && drafters.get(i.lane.0 as usize) == Some(&true)
     });
-    inside.filter_map(|i| i.tokens).reduce(|a, b| a + b)
+    inside.filter_map(|i| i.tokens).reduce(u64::saturating_add)
 }

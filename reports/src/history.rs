@@ -77,7 +77,7 @@ fn pieces(samples: &[Sample], begin_ns: i64) -> Vec<CounterPiece> {
         let values = || samples.iter().map(|sample| sample.value);
         CounterPiece {
             at_ns: cut.middle(cut.piece(samples[0].time_ns)).saturating_sub(begin_ns),
-            mean: values().sum::<f64>() / samples.len() as f64,
+            mean: values().map(|value| value / samples.len() as f64).sum(),
             min: values().fold(f64::INFINITY, f64::min),
             max: values().fold(f64::NEG_INFINITY, f64::max),
         }

@@ -98,7 +98,7 @@ fn capacity_of(name: &str) -> Option<&str> {
 fn share_of_time(samples: &[Sample], such: impl Fn(f64) -> bool) -> Option<f64> {
     let (mut part, mut whole) = (0.0, 0.0);
     for pair in samples.windows(2) {
-        let held = (pair[1].time_ns - pair[0].time_ns).max(0) as f64;
+        let held = pair[1].time_ns.saturating_sub(pair[0].time_ns).max(0) as f64;
         whole += held;
         part += if such(pair[0].value) { held } else { 0.0 };
     }
@@ -107,12 +107,11 @@ fn share_of_time(samples: &[Sample], such: impl Fn(f64) -> bool) -> Option<f64> 
 
 /// A depth holds until the next reading. Readings of one moment only are averaged plainly.
 fn weighted_mean(samples: &[Sample]) -> f64 {
-    let mut sum = 0.0;
-    let mut time = 0.0;
-    for pair in samples.windows(2) {
-        let held = (pair[1].time_ns - pair[0].time_ns).max(0) as f64;
-        sum += pair[0].value * held;
-        time += held;
+    let held = |pair: &[Sample]| pair[1].time_ns.saturating_sub(pair[0].time_ns).max(0) as f64;
+    let time: f64 = samples.windows(2).map(held).sum();
+    if time > 0.0 {
+        samples.windows(2).map(|pair| pair[0].value * (held(pair) / time)).sum()
+    } else {
+        samples.iter().map(|s| s.value / samples.len().max(1) as f64).sum()
     }
-    if time > 0.0 { sum / time } else { samples.iter().map(|s| s.value).sum::<f64>() / samples.len().max(1) as f64 }
 }

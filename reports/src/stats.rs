@@ -28,7 +28,7 @@ impl Stats {
     #[must_use]
     pub fn of(values: &mut [u64]) -> Self {
         values.sort_unstable();
-        let total_ns = values.iter().sum::<u64>();
+        let total_ns = sum(values.iter().copied());
         Self {
             count: values.len() as u64,
             total_ns,
@@ -62,6 +62,16 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
     sorted.sort_by(f64::total_cmp);
     let upper = *sorted.get(sorted.len() / 2)?;
     Some(if sorted.len() % 2 == 1 { upper } else { f64::midpoint(sorted[sorted.len() / 2 - 1], upper) })
+}
+
+/// A sum that stays at the most there is: no file, however damaged, makes it a small number.
+pub(crate) fn sum(values: impl Iterator<Item = u64>) -> u64 {
+    values.fold(0, u64::saturating_add)
+}
+
+/// The same, one value at a time.
+pub(crate) fn add(sum: &mut u64, value: u64) {
+    *sum = sum.saturating_add(value);
 }
 
 /// `part / whole`, and 0 when the whole is.

@@ -76,7 +76,7 @@ fn waited(timeline: &Timeline, spans: &[Placed<'_>]) -> u64 {
     for Placed { span, .. } in spans {
         let name = timeline.name(span.name);
         if span.begin_ns >= until && (is_wait(name) || is_sync(name) || name.ends_with(".reduce")) {
-            sum += span.duration_ns;
+            sum = span.duration_ns.saturating_add(sum);
             until = span.begin_ns.saturating_add_unsigned(span.duration_ns);
         }
     }

@@ -41,7 +41,9 @@ pub(super) fn throttled(samples: &[Sample]) -> Throttled {
     let count = samples.iter().filter(|sample| bits(sample) != 0).count();
     let held = |mask: u64| -> u64 {
         let pairs = samples.windows(2).filter(|pair| bits(&pair[0]) & mask != 0);
-        pairs.map(|pair| u64::try_from(pair[1].time_ns.saturating_sub(pair[0].time_ns)).unwrap_or(0)).sum()
+        pairs
+            .map(|pair| u64::try_from(pair[1].time_ns.saturating_sub(pair[0].time_ns)).unwrap_or(0))
+            .fold(0, u64::saturating_add)
     };
     let came_up = |mask: u64| samples.iter().any(|sample| bits(sample) & mask != 0);
     let reasons = REASONS.into_iter().filter(|(mask, _)| came_up(*mask));

@@ -2,7 +2,7 @@
 
 use super::Cut;
 use crate::stages::{LaneTable, RESIDUE, StageTable};
-use crate::stats::percentile;
+use crate::stats::{add, percentile};
 use crate::walk::{self, Placed, Window, end_ns};
 use dflash_timeline::Timeline;
 use dflash_timeline::record::{Iteration, Kind, LaneId, NameId};
@@ -109,10 +109,10 @@ impl Gathering {
         for Placed { span, .. } in spans.iter().filter(|placed| placed.span.depth == 0) {
             // Others stand before the residue.
             let slot = self.slots.get(&span.name).copied().unwrap_or(residue.saturating_sub(1));
-            sums[slot] += span.duration_ns;
-            staged += span.duration_ns;
+            add(&mut sums[slot], span.duration_ns);
+            add(&mut staged, span.duration_ns);
         }
-        sums[residue] += iteration.duration_ns.saturating_sub(staged);
+        add(&mut sums[residue], iteration.duration_ns.saturating_sub(staged));
         self.durations[piece].push(iteration.duration_ns);
     }
 

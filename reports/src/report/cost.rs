@@ -124,7 +124,7 @@ fn marks(timeline: &Timeline, window: &Window) -> Vec<MarkRow> {
     let inside = |mark: &&Mark| window.has_time(mark.time_ns);
     let about = |mark: &&Mark| says(mark, &["level", "budget", "max_overhead"]);
     let rows = timeline.marks.iter().filter(inside).filter(about).map(|mark| MarkRow {
-        after_ns: begin.map(|begin| mark.time_ns - begin),
+        after_ns: begin.map(|begin| mark.time_ns.saturating_sub(begin)),
         severity: mark.severity,
         text: mark.text.clone(),
     });

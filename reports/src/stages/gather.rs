@@ -3,7 +3,7 @@
 use super::hint::{Evidence, is_sync};
 use super::{LaneTable, RESIDUE, ROLES, SetApart, StageRow, StageTable};
 use crate::forest::{Forest, Place};
-use crate::stats::{Stats, share};
+use crate::stats::{Stats, add, share, sum};
 use crate::walk::{self, Placed, Window};
 use dflash_timeline::Timeline;
 use dflash_timeline::record::{Iteration, Kind};
@@ -106,8 +106,8 @@ impl Lane {
                 self.touched.push(at);
             }
             let sums = node.now.get_or_insert_default();
-            sums.host_ns += span.duration_ns;
-            sums.device_ns += span.device.map_or(0, |device| device.duration_ns);
+            add(&mut sums.host_ns, span.duration_ns);
+            add(&mut sums.device_ns, span.device.map_or(0, |device| device.duration_ns));
             sums.untimed |= span.device.is_none();
         }
     }
@@ -123,10 +123,10 @@ impl Lane {
                 node.pairs.push((sums.host_ns, sums.device_ns));
             }
             if node.depth == 0 {
-                stages += sums.host_ns;
+                add(&mut stages, sums.host_ns);
                 match sums.untimed {
                     true => device.untimed |= bit(at),
-                    false => device.ns += sums.device_ns,
+                    false => add(&mut device.ns, sums.device_ns),
                 }
             }
         }
@@ -135,8 +135,8 @@ impl Lane {
         self.residues.push(iteration.duration_ns.saturating_sub(stages));
         self.overfull += u64::from(stages > iteration.duration_ns);
         if let Some(cpu_ns) = iteration.cpu_ns {
-            self.cpu_ns += cpu_ns;
-            self.wall_with_cpu_ns += iteration.duration_ns;
+            add(&mut self.cpu_ns, cpu_ns);
+            add(&mut self.wall_with_cpu_ns, iteration.duration_ns);
         }
         self.add_progress(iteration);
     }
@@ -144,7 +144,7 @@ impl Lane {
     /// What an iteration adds to the run, with spans or without.
     fn add_progress(&mut self, iteration: &Iteration) {
         if let Some(tokens) = iteration.tokens {
-            self.tokens = Some(self.tokens.unwrap_or(0) + tokens);
+            self.tokens = Some(self.tokens.unwrap_or(0).saturating_add(tokens));
         }
         let (begin, end) = (iteration.begin_ns, walk::end_ns(iteration));
         self.extent_ns = Some(self.extent_ns.map_or((begin, end), |(first, last)| (first.min(begin), last.max(end))));
@@ -224,12 +224,12 @@ impl Lane {
         let own = |&at: &usize| {
             let (place, node) = &self.forest.nodes[at];
             if is_sync(timeline.name(place.name)) {
-                node.host.iter().sum()
+                sum(node.host.iter().copied())
             } else {
                 self.sync_below(timeline, below, at)
             }
         };
-        below[at + 1].iter().map(own).sum()
+        sum(below[at + 1].iter().map(own))
     }
 }
 

@@ -10,6 +10,7 @@ mod forms;
 mod gaps;
 mod instruments;
 mod kernels;
+mod odd;
 mod page;
 mod pipeline;
 mod recorded;

@@ -3,8 +3,12 @@
 /// A mark: its place on the axis, and its word.
 pub(super) type Tick = (f64, String);
 
+/// An axis ends here; what lies beyond was not measured but damaged.
+const MOST: f64 = 1e30;
+
 /// Round numbers from 0 (or below) to at least `max`, about four of them, with the end of the axis.
 pub(super) fn numbers(min: f64, max: f64) -> (f64, f64, Vec<Tick>) {
+    let (min, max) = (min.clamp(-MOST, MOST), max.clamp(-MOST, MOST));
     let span = if max > min { max - min } else { max.abs().max(1.0) };
     let step = round_step(span / 4.0);
     let from = (min / step).floor() * step;
@@ -31,6 +35,7 @@ fn round_step(raw: f64) -> f64 {
 /// Large numbers in thousands and millions.
 fn short(value: f64, digits: usize) -> String {
     match value.abs() {
+        x if x >= 1e9 => format!("{value:.1e}"),
         x if x >= 1e6 => trimmed(value / 1e6) + "M",
         x if x >= 1e4 => trimmed(value / 1e3) + "k",
         _ => format!("{value:.digits$}"),
@@ -95,7 +100,7 @@ mod tests {
     fn odd_numbers_give_an_axis() {
         for max in [1e-12, 1e300, f64::MAX / 2.0] {
             let (from, to, ticks) = numbers(0.0, max);
-            assert!(from <= 0.0 && to >= 0.0 && ticks.len() <= 13, "{max}");
+            assert!(from <= 0.0 && to.is_finite() && ticks.len() <= 13, "{max}");
         }
     }
 }
