@@ -24,6 +24,7 @@ pub mod stages;
 pub mod stats;
 pub mod stragglers;
 pub mod text;
+mod values;
 pub mod verdict;
 mod walk;
 pub mod window;
