@@ -1,8 +1,8 @@
 //! Several timelines as one. Records are moved, not copied, and stay in order: the lanes of a later run come last.
 
 use super::{Place, Source};
-use dflash_timeline::Timeline;
 use dflash_timeline::record::{Counter, CounterId, Lane, LaneId, NameId, StackSample};
+use dflash_timeline::{Health, Timeline};
 use std::collections::HashMap;
 use std::hash::Hash;
 
@@ -101,11 +101,16 @@ fn add(merged: &mut Timeline, mut new: Timeline, place: &Place) {
         totals
     }));
     merged.totals = merged.totals.plus(&new.totals);
-    merged.health.ended &= new.health.ended;
-    merged.health.bad_blocks += new.health.bad_blocks;
-    merged.health.skipped_bytes += new.health.skipped_bytes;
-    merged.health.problems.extend(new.health.problems);
+    add_health(&mut merged.health, new.health);
     settle(merged);
+}
+
+/// Together they are whole if both are.
+fn add_health(merged: &mut Health, new: Health) {
+    merged.ended &= new.ended;
+    merged.bad_blocks += new.bad_blocks;
+    merged.skipped_bytes += new.skipped_bytes;
+    merged.problems.extend(new.problems);
 }
 
 fn move_stack(map: &Map, mut stack: StackSample) -> StackSample {
