@@ -4,7 +4,7 @@ use crate::exit::WhileRunning;
 use anyhow::{Context, bail};
 use dflash_reports::text::Look;
 use std::fs;
-use std::io::{IsTerminal, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 /// `-o FILE` and `--force`.
@@ -89,20 +89,43 @@ pub fn check(path: &Path, force: bool) -> anyhow::Result<()> {
 
 /// Writes a file beside its place and renames it, so that nobody sees a part of it.
 pub fn write_file(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
+    write_file_with(path, force, |file| Ok(file.write_all(bytes)?))
+}
+
+/// The same with a file that is too large to be held in memory. What `contents` says failed keeps its own words.
+pub fn write_file_with(
+    path: &Path,
+    force: bool,
+    contents: impl FnOnce(&mut BufWriter<fs::File>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     check(path, force)?;
     let name = path.file_name().with_context(|| format!("{} names no file", path.display()))?;
     let beside = parent(path).join(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
     let write = || {
-        let mut file = fs::File::create(&beside)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&beside, path)
+        let mut file = BufWriter::new(fs::File::create(&beside)?);
+        contents(&mut file)?;
+        file.flush()?;
+        file.get_ref().sync_all()?;
+        Ok(fs::rename(&beside, path)?)
     };
-    write().map_err(|error| {
+    write().map_err(|error: anyhow::Error| {
         // What is left of the attempt is of no use to anyone; that it cannot be removed changes nothing.
         let _ = fs::remove_file(&beside);
-        WhileRunning(anyhow::Error::new(error).context(format!("cannot write {}", path.display()))).into()
+        if is_of_writing(&error) {
+            WhileRunning(error.context(format!("cannot write {}", path.display()))).into()
+        } else {
+            error
+        }
     })
+}
+
+/// A full disk is a failure while running; what is wrong with what was read is bad input.
+fn is_of_writing(error: &anyhow::Error) -> bool {
+    match error.downcast_ref::<dflash_reports::Error>() {
+        Some(dflash_reports::Error::Write(_)) => true,
+        Some(dflash_reports::Error::Csv(error)) => error.is_io_error(),
+        _ => error.is::<std::io::Error>(),
+    }
 }
 
 fn parent(path: &Path) -> &Path {

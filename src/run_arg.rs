@@ -1,7 +1,8 @@
 //! Which run is meant: the argument RUN, else the newest.
 
+use anyhow::bail;
 use dflash_reports::timeline::RunDir;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where runs lie.
 #[derive(clap::Args, Clone, Debug)]
@@ -32,9 +33,41 @@ impl RunArg {
     /// Finds the run.
     pub fn resolve(&self) -> anyhow::Result<RunDir> {
         let directory = self.runs.directory();
-        let Some(run) = &self.run else { return Ok(RunDir::newest(&directory)?) };
-        let named = directory.join(run);
-        let path = if !run.exists() && named.is_dir() { &named } else { run };
-        Ok(RunDir::open(path)?)
+        self.run.as_ref().map_or_else(|| Ok(RunDir::newest(&directory)?), |run| open(&directory, run))
     }
+}
+
+/// One run, or several that are looked at as one.
+#[derive(clap::Args, Clone, Debug)]
+pub struct RunsOfOne {
+    /// Run directory, or its name under the runs; several are put on one clock, as ranks of one training [default: the
+    /// newest run, one that is running first]
+    run: Vec<PathBuf>,
+    #[command(flatten)]
+    runs: RunsArg,
+}
+
+impl RunsOfOne {
+    /// Finds the runs; at least one.
+    pub fn resolve(&self) -> anyhow::Result<Vec<RunDir>> {
+        let directory = self.runs.directory();
+        if self.run.is_empty() {
+            return Ok(vec![RunDir::newest(&directory)?]);
+        }
+        let runs = self.run.iter().map(|run| open(&directory, run)).collect::<anyhow::Result<Vec<_>>>()?;
+        let same = |run: &RunDir| std::fs::canonicalize(run.path()).ok();
+        for (at, run) in runs.iter().enumerate() {
+            if runs[..at].iter().any(|other| same(other).is_some() && same(other) == same(run)) {
+                bail!("{} is named twice; name each run once", run.path().display());
+            }
+        }
+        Ok(runs)
+    }
+}
+
+/// A path, or a name under the runs.
+fn open(directory: &Path, run: &PathBuf) -> anyhow::Result<RunDir> {
+    let named = directory.join(run);
+    let path = if !run.exists() && named.is_dir() { &named } else { run };
+    Ok(RunDir::open(path)?)
 }

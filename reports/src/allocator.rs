@@ -5,6 +5,7 @@
 //! of one iteration, `reserved` and `active` are bytes.
 
 use crate::counters::{Range, series};
+use crate::stats::{add, sum};
 use crate::walk::{self, Window};
 use dflash_timeline::Timeline;
 use dflash_timeline::record::{Counter, Iteration, LaneId, Sample};
@@ -57,7 +58,9 @@ pub fn allocators(timeline: &Timeline, window: &Window) -> Vec<Allocator> {
     }
     let rows = found.into_iter().map(|((rank, device), gathered)| {
         let steady = steady_from(timeline, rank, device);
-        let late = |from| gathered.device_allocations.iter().filter(|s| s.time_ns > from).map(count).sum();
+        let late = |from| {
+            gathered.device_allocations.iter().filter(|s| s.time_ns > from).map(count).fold(0, u64::saturating_add)
+        };
         Allocator {
             device: device.to_owned(),
             rank,
@@ -73,7 +76,7 @@ pub fn allocators(timeline: &Timeline, window: &Window) -> Vec<Allocator> {
 #[must_use]
 pub fn late_device_allocations(allocators: &[Allocator]) -> Option<u64> {
     let known = allocators.iter().map(|a| a.late_device_allocations).collect::<Option<Vec<u64>>>()?;
-    (!known.is_empty()).then(|| known.iter().sum())
+    (!known.is_empty()).then(|| known.iter().copied().fold(0, u64::saturating_add))
 }
 
 fn parse(counter: &Counter) -> Option<(&str, &str, Option<&str>)> {
@@ -100,12 +103,12 @@ impl<'a> Gathered<'a> {
             "active" => self.totals.active = range,
             "allocations" => self.totals.allocations = range,
             "device_allocations" => {
-                self.moves(stage).device_allocations += samples.iter().map(count).sum::<u64>();
+                add(&mut self.moves(stage).device_allocations, sum(samples.iter().map(count)));
                 self.device_allocations.extend_from_slice(samples);
             }
-            "device_frees" => self.moves(stage).device_frees += samples.iter().map(count).sum::<u64>(),
-            "retries" => self.moves(stage).retries += samples.iter().map(count).sum::<u64>(),
-            "out_of_memory" => self.moves(stage).out_of_memory += samples.iter().map(count).sum::<u64>(),
+            "device_frees" => add(&mut self.moves(stage).device_frees, sum(samples.iter().map(count))),
+            "retries" => add(&mut self.moves(stage).retries, sum(samples.iter().map(count))),
+            "out_of_memory" => add(&mut self.moves(stage).out_of_memory, sum(samples.iter().map(count))),
             _ => {}
         }
     }

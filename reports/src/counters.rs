@@ -28,7 +28,7 @@ impl Range {
         let readings = samples.len() as u64;
         (readings > 0).then(|| Self {
             readings,
-            mean: values().sum::<f64>() / readings as f64,
+            mean: values().map(|value| value / readings as f64).sum(),
             min: values().fold(f64::INFINITY, f64::min),
             max: values().fold(f64::NEG_INFINITY, f64::max),
         })
@@ -42,14 +42,15 @@ pub(crate) fn series<'a, T>(
     window: &Window,
     parse: impl Fn(&'a Counter) -> Option<T>,
 ) -> Vec<Series<'a, T>> {
-    let wanted = timeline.counters.iter().map(|counter| parse(counter).map(|parsed| (counter, parsed, Vec::new())));
+    let wanted = timeline.counters.iter().map(|counter| {
+        let parsed = parse(counter).filter(|_| window.has_rank(counter.rank));
+        parsed.map(|parsed| (counter, parsed, Vec::new()))
+    });
     let mut all: Vec<Option<Series<'a, T>>> = wanted.collect();
     for sample in &timeline.samples {
-        let inside = window.from_ns.is_none_or(|from| sample.time_ns >= from)
-            && window.to_ns.is_none_or(|to| sample.time_ns < to);
         let CounterId(id) = sample.counter;
         if let Some(Some((_, _, samples))) = all.get_mut(id as usize)
-            && inside
+            && window.has_time(sample.time_ns)
             && sample.value.is_finite()
         {
             samples.push(*sample);
@@ -67,6 +68,6 @@ pub(crate) fn growth(samples: &[Sample]) -> f64 {
 
 /// Seconds from the first reading to the last; `None` if there are none between.
 pub(crate) fn seconds(samples: &[Sample]) -> Option<f64> {
-    let ns = samples.last()?.time_ns - samples.first()?.time_ns;
+    let ns = samples.last()?.time_ns.saturating_sub(samples.first()?.time_ns);
     (ns > 0).then_some(ns as f64 / 1e9)
 }

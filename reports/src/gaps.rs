@@ -7,6 +7,7 @@
 
 use crate::intervals::Union;
 use crate::stages::is_sync;
+use crate::stats::{add, sum};
 use crate::walk::{self, Placed, Window};
 use dflash_timeline::Timeline;
 use dflash_timeline::record::{Iteration, Kind, LaneId, NameId, Span};
@@ -122,7 +123,7 @@ impl Walker {
                     self.gaps
                         .extend(self.last_end.filter(|last| *last < device.begin_ns).map(|l| (l, device.begin_ns)));
                     self.last_end = Some(self.last_end.map_or(end, |last| last.max(end)));
-                    self.found.device_ns += device.duration_ns;
+                    add(&mut self.found.device_ns, device.duration_ns);
                 }
                 None if span.depth == 0 && timed.contains(&(span.lane, span.name)) => {
                     self.last_end = None;
@@ -147,11 +148,11 @@ impl Walker {
         for gap in self.gaps {
             let length = gap.1.abs_diff(gap.0);
             let parts = [input.covered(gap), room.covered(gap), sync.covered(gap)];
-            found.total_ns += length;
-            found.input_ns += parts[0];
-            found.room_ns += parts[1];
-            found.sync_ns += parts[2];
-            found.launch_ns += length.saturating_sub(parts.iter().sum());
+            add(&mut found.total_ns, length);
+            add(&mut found.input_ns, parts[0]);
+            add(&mut found.room_ns, parts[1]);
+            add(&mut found.sync_ns, parts[2]);
+            add(&mut found.launch_ns, length.saturating_sub(sum(parts.into_iter())));
         }
         Some(found)
     }

@@ -1,5 +1,9 @@
 //! What the sensors of the GPUs said, from counters `gpu.<device>.<sensor>`.
 
+mod throttle;
+
+pub use self::throttle::Reason;
+use self::throttle::throttled;
 use crate::counters::{Range, growth, series};
 use crate::walk::{self, Window};
 use dflash_timeline::Timeline;
@@ -24,6 +28,10 @@ pub struct Gpu {
     pub sensors: Vec<Sensor>,
     /// Share of the readings with a reason to clock down (a bit of `throttle`) that is neither idling nor chosen.
     pub throttled_share: Option<f64>,
+    /// Time with such a reason, each reading held until the next, nanoseconds.
+    pub throttled_ns: Option<u64>,
+    /// Time by reason; reasons may come together.
+    pub throttle_reasons: Vec<Reason>,
     /// Energy from the first reading to the last, joules.
     pub energy_j: Option<f64>,
     /// Energy ÷ context tokens that the drafters of this rank trained on meanwhile, joules.
@@ -58,7 +66,9 @@ pub fn gpus(timeline: &Timeline, window: &Window) -> Vec<Gpu> {
             continue;
         }
         if sensor == "throttle" {
-            gpu.throttled_share = Some(throttled(&samples));
+            let throttled = throttled(&samples);
+            (gpu.throttled_share, gpu.throttled_ns) = (Some(throttled.share), throttled.ns);
+            gpu.throttle_reasons = throttled.reasons;
         }
         let read = Sensor { sensor: sensor.to_owned(), unit: counter.unit.clone(), range: Range::of(&samples) };
         match gpu.sensors.iter_mut().find(|known| known.sensor == sensor) {
@@ -95,12 +105,5 @@ fn tokens(timeline: &Timeline, rank: u32, (from, to): (i64, i64)) -> Option<u64>
         let end = walk::end_ns(i);
         trains(i.kind) && end > from && end <= to && drafters.get(i.lane.0 as usize) == Some(&true)
     });
-    inside.filter_map(|i| i.tokens).reduce(|a, b| a + b)
-}
-
-/// NVML's bits of nothing to do, of clocks that somebody chose and of sync boost are no throttling.
-fn throttled(samples: &[Sample]) -> f64 {
-    const CALM: u64 = 0x1 | 0x2 | 0x10 | 0x100;
-    let throttled = samples.iter().filter(|sample| sample.value.max(0.0) as u64 & !CALM != 0).count();
-    throttled as f64 / samples.len().max(1) as f64
+    inside.filter_map(|i| i.tokens).reduce(u64::saturating_add)
 }

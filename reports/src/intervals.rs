@@ -24,7 +24,7 @@ impl Union {
         let mut sum = 0;
         before.push(0);
         for (begin, end) in &pieces {
-            sum += end.abs_diff(*begin);
+            sum = end.abs_diff(*begin).saturating_add(sum);
             before.push(sum);
         }
         Self { pieces, before }

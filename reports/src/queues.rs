@@ -17,6 +17,12 @@ pub struct QueueRow {
     pub samples: u64,
     /// Mean depth, each reading weighted by the time until the next.
     pub mean: f64,
+    /// Share of the time in which it was empty: whoever takes from it waits. `None` if all readings are of one moment.
+    pub empty_share: Option<f64>,
+    /// Share of the time in which it was full, if its capacity is known (`queue.batches.capacity`): whoever puts waits.
+    pub full_share: Option<f64>,
+    /// Items that it holds at most, if that is known.
+    pub capacity: Option<f64>,
     /// The deepest reading.
     pub max: f64,
     /// The last reading.
@@ -41,14 +47,24 @@ pub struct CounterRow {
 /// Depths of all queues, in the order of their counters. Readings that are no finite number are left out.
 #[must_use]
 pub fn queues(timeline: &Timeline, window: &Window) -> Vec<QueueRow> {
+    // A capacity is said once, at the start, which a window may not reach.
+    let always = Window { ranks: window.ranks.clone(), ..Window::default() };
+    let capacities = series(timeline, &always, |counter| capacity_of(&counter.name));
     let rows = series(timeline, window, |counter| queue_of(&counter.name));
-    let rows = rows.into_iter().map(|(counter, queue, samples)| QueueRow {
-        queue: queue.to_owned(),
-        rank: counter.rank,
-        samples: samples.len() as u64,
-        mean: weighted_mean(&samples),
-        max: samples.iter().map(|s| s.value).fold(f64::NEG_INFINITY, f64::max),
-        last: samples.last().map_or(0.0, |s| s.value),
+    let rows = rows.into_iter().map(|(counter, queue, samples)| {
+        let own = capacities.iter().find(|(other, name, _)| *name == queue && other.rank == counter.rank);
+        let capacity = own.and_then(|(_, _, samples)| samples.last()).map(|sample| sample.value);
+        QueueRow {
+            queue: queue.to_owned(),
+            rank: counter.rank,
+            samples: samples.len() as u64,
+            mean: weighted_mean(&samples),
+            empty_share: share_of_time(&samples, |depth| depth <= 0.0),
+            full_share: capacity.and_then(|capacity| share_of_time(&samples, |depth| depth >= capacity)),
+            capacity,
+            max: samples.iter().map(|s| s.value).fold(f64::NEG_INFINITY, f64::max),
+            last: samples.last().map_or(0.0, |s| s.value),
+        }
     });
     rows.collect()
 }
@@ -74,14 +90,28 @@ fn queue_of(name: &str) -> Option<&str> {
     name.strip_prefix("queue.")?.strip_suffix(".depth")
 }
 
+fn capacity_of(name: &str) -> Option<&str> {
+    name.strip_prefix("queue.")?.strip_suffix(".capacity")
+}
+
+/// How much of the time the depth, which holds until the next reading, was such.
+fn share_of_time(samples: &[Sample], such: impl Fn(f64) -> bool) -> Option<f64> {
+    let (mut part, mut whole) = (0.0, 0.0);
+    for pair in samples.windows(2) {
+        let held = pair[1].time_ns.saturating_sub(pair[0].time_ns).max(0) as f64;
+        whole += held;
+        part += if such(pair[0].value) { held } else { 0.0 };
+    }
+    (whole > 0.0).then(|| part / whole)
+}
+
 /// A depth holds until the next reading. Readings of one moment only are averaged plainly.
 fn weighted_mean(samples: &[Sample]) -> f64 {
-    let mut sum = 0.0;
-    let mut time = 0.0;
-    for pair in samples.windows(2) {
-        let held = (pair[1].time_ns - pair[0].time_ns).max(0) as f64;
-        sum += pair[0].value * held;
-        time += held;
+    let held = |pair: &[Sample]| pair[1].time_ns.saturating_sub(pair[0].time_ns).max(0) as f64;
+    let time: f64 = samples.windows(2).map(held).sum();
+    if time > 0.0 {
+        samples.windows(2).map(|pair| pair[0].value * (held(pair) / time)).sum()
+    } else {
+        samples.iter().map(|s| s.value / samples.len().max(1) as f64).sum()
     }
-    if time > 0.0 { sum / time } else { samples.iter().map(|s| s.value).sum::<f64>() / samples.len().max(1) as f64 }
 }

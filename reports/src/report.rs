@@ -4,8 +4,10 @@ mod cost;
 mod csv;
 mod facts;
 mod figures;
+mod html;
 mod markdown;
 mod paired;
+mod rows;
 mod sections;
 mod signed_rank;
 mod table;
@@ -15,20 +17,27 @@ pub use self::csv::{STAGES_HEADER, stages_csv};
 pub(crate) use self::facts::number;
 pub use self::facts::{RunFacts, Throughput};
 pub use self::figures::{FIGURES_HEADER, figures_csv};
+pub use self::html::{Charts, html};
 pub(crate) use self::markdown::escaped;
 pub use self::markdown::markdown;
 pub use self::paired::{FEWEST_PAIRS, Interval};
+pub use self::rows::{Exported, iterations_csv};
 pub use self::table::table;
 
 use crate::allocator::{self, Allocator};
 use crate::error::Result;
 use crate::gaps::{self, LaneGaps};
+use crate::goodput::{self, Goodput};
 use crate::gpu::{self, Gpu};
-use crate::kernels::{self, Capture};
+use crate::handoffs::{self, Handoffs};
+use crate::kernels::Capture;
 use crate::queues::{self, QueueRow};
 use crate::samples::CpuSamples;
+use crate::sources::{Merged, Place, Sources};
 use crate::stages::{StageTable, Window, stage_table};
+use crate::stragglers::{self, Peer};
 use crate::verdict::{Verdict, verdict};
+use crate::window::{Clock, Scope, Selection};
 use dflash_timeline::record::Totals;
 use dflash_timeline::{RunDir, Timeline};
 use serde::Serialize;
@@ -41,8 +50,14 @@ pub const SCHEMA: u32 = 1;
 pub struct Report {
     /// Version of this form.
     pub schema: u32,
-    /// What the manifest says; `None` of a bare timeline.
+    /// What the manifest says, of several runs the first one's; `None` of a bare timeline.
     pub run: Option<RunFacts>,
+    /// What the others' say, where several runs are looked at as one.
+    pub other_runs: Vec<RunFacts>,
+    /// Where several runs stand on one clock; empty of one run.
+    pub places: Vec<Place>,
+    /// What part is looked at.
+    pub scope: Scope,
     /// Tokens and time.
     pub throughput: Throughput,
     /// Which side limits.
@@ -51,8 +66,14 @@ pub struct Report {
     pub verdict_text: String,
     /// Where each lane's time went.
     pub stages: StageTable,
+    /// How much of the drafters' time trained; `None` if no iteration was recorded.
+    pub goodput: Option<Goodput>,
+    /// Lanes that have peers, and which of them hold the others up; empty where each role has one lane.
+    pub peers: Vec<Peer>,
     /// How full the queues were.
     pub queues: Vec<QueueRow>,
+    /// How old items are when they are taken, and who waits.
+    pub handoffs: Handoffs,
     /// What was lost.
     pub losses: Losses,
     /// What the profiler itself cost.
@@ -137,10 +158,16 @@ impl Report {
         Ok(Self {
             schema: SCHEMA,
             run: None,
+            other_runs: Vec::new(),
+            places: Vec::new(),
+            scope: window.scope(Clock::of(timeline).extent.map(|(begin, _)| begin)),
             throughput: Throughput::of(&stages),
             verdict_text: verdict.to_string(),
             verdict,
+            goodput: goodput::goodput(timeline, window),
+            peers: stragglers::peers(timeline, window),
             queues: queues::queues(timeline, window),
+            handoffs: handoffs::handoffs(timeline, window, &stages),
             losses: Losses::of(timeline, &stages),
             profiler: Cost::of(timeline, window, &stages),
             allocators: allocator::allocators(timeline, window),
@@ -152,15 +179,21 @@ impl Report {
         })
     }
 
-    /// Reads a run's timeline, manifest and kernel captures.
+    /// Reads one or several runs: their timelines on one clock, manifests and kernel captures. The timeline that it was
+    /// gathered from comes along, for what a report cannot hold (charts).
     ///
     /// # Errors
-    /// If one of them cannot be read, or as [`Report::of`].
-    pub fn of_run(run: &RunDir, window: &Window) -> Result<Self> {
-        let timeline = dflash_timeline::read(run)?;
-        let report = Self::of(&timeline, window)?;
-        let captures = kernels::captures(run, &timeline, window)?;
-        Ok(Self { run: Some(RunFacts::of(run)?), captures, ..report })
+    /// If one of them cannot be read, or the selection asks for what they do not have.
+    pub fn of_runs(runs: &[RunDir], selection: &Selection) -> Result<(Self, Merged)> {
+        let sources = Sources::read(runs, selection)?;
+        let captures = sources.captures()?;
+        let merged = sources.merge()?;
+        let report = Self::of(&merged.timeline, &merged.window)?;
+        let mut facts = runs.iter().map(RunFacts::of).collect::<Result<Vec<_>>>()?.into_iter();
+        let scope = merged.window.scope(merged.begin_ns);
+        let places = if runs.len() > 1 { merged.places.clone() } else { Vec::new() };
+        let run = facts.next();
+        Ok((Self { run, other_runs: facts.collect(), places, scope, captures, ..report }, merged))
     }
 
     /// The report as one JSON object. A number that is not known is `null`.

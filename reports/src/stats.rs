@@ -13,8 +13,12 @@ pub struct Stats {
     pub mean_ns: f64,
     /// Median, by nearest rank.
     pub p50_ns: u64,
+    /// 90th percentile, by nearest rank.
+    pub p90_ns: u64,
     /// 95th percentile, by nearest rank.
     pub p95_ns: u64,
+    /// 99th percentile, by nearest rank.
+    pub p99_ns: u64,
     /// The largest.
     pub max_ns: u64,
 }
@@ -24,14 +28,22 @@ impl Stats {
     #[must_use]
     pub fn of(values: &mut [u64]) -> Self {
         values.sort_unstable();
-        let total_ns = values.iter().sum::<u64>();
+        let values = &*values;
+        Self::by_rank(values.len(), sum(values.iter().copied()), |rank| values.get(rank).copied().unwrap_or(0))
+    }
+
+    /// Summarises sorted values, of which `at` gives the one of a rank, from 0.
+    pub(crate) fn by_rank(count: usize, total_ns: u64, at: impl Fn(usize) -> u64) -> Self {
+        let percentile = |percent| if count == 0 { 0 } else { at(rank(count, percent)) };
         Self {
-            count: values.len() as u64,
+            count: count as u64,
             total_ns,
-            mean_ns: if values.is_empty() { 0.0 } else { total_ns as f64 / values.len() as f64 },
-            p50_ns: percentile(values, 50).unwrap_or(0),
-            p95_ns: percentile(values, 95).unwrap_or(0),
-            max_ns: values.last().copied().unwrap_or(0),
+            mean_ns: if count == 0 { 0.0 } else { total_ns as f64 / count as f64 },
+            p50_ns: percentile(50),
+            p90_ns: percentile(90),
+            p95_ns: percentile(95),
+            p99_ns: percentile(99),
+            max_ns: percentile(100),
         }
     }
 
@@ -46,8 +58,12 @@ impl Stats {
 /// It is always one of the values. `None` if there are none.
 #[must_use]
 pub fn percentile<T: Copy>(sorted: &[T], percent: usize) -> Option<T> {
-    let rank = (sorted.len() * percent.min(100)).div_ceil(100).max(1);
-    sorted.get(rank - 1).copied()
+    sorted.get(rank(sorted.len(), percent)).copied()
+}
+
+/// Where a percentile stands among sorted values, from 0.
+fn rank(count: usize, percent: usize) -> usize {
+    (count * percent.min(100)).div_ceil(100).max(1) - 1
 }
 
 /// The median, the mean of the middle two. `None` if there are no values.
@@ -56,6 +72,16 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
     sorted.sort_by(f64::total_cmp);
     let upper = *sorted.get(sorted.len() / 2)?;
     Some(if sorted.len() % 2 == 1 { upper } else { f64::midpoint(sorted[sorted.len() / 2 - 1], upper) })
+}
+
+/// A sum that stays at the most there is: no file, however damaged, makes it a small number.
+pub(crate) fn sum(values: impl Iterator<Item = u64>) -> u64 {
+    values.fold(0, u64::saturating_add)
+}
+
+/// The same, one value at a time.
+pub(crate) fn add(sum: &mut u64, value: u64) {
+    *sum = sum.saturating_add(value);
 }
 
 /// `part / whole`, and 0 when the whole is.

@@ -77,10 +77,15 @@ pub fn duration(ns: u64) -> String {
     }
 }
 
-/// A name that came out of a file, without what could drive a terminal.
+/// A name that came out of a file, without what could drive a terminal or turn the text around it.
 #[must_use]
 pub fn harmless(name: &str) -> String {
-    name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    name.chars().map(|c| if c.is_control() || is_invisible(c) { '\u{fffd}' } else { c }).collect()
+}
+
+/// Characters that no one sees, but that change how others are shown: widths of nothing, changes of direction.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 /// A bar of `width` cells for a share, in eighths of a cell.
@@ -151,5 +156,6 @@ mod tests {
     #[test]
     fn names_cannot_drive_a_terminal() {
         assert_eq!(harmless("a\u{1b}[31m\nb"), "a\u{fffd}[31m\u{fffd}b");
+        assert_eq!(harmless("a\u{9b}31m\u{202e}b"), "a\u{fffd}31m\u{fffd}b");
     }
 }

@@ -2,8 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod bad_input;
+mod browser;
 mod ctl;
 mod diff;
+mod live;
+mod other_readers;
 mod recorded;
 mod report;
 mod support;

@@ -14,14 +14,25 @@ fn the_report_of_the_newest_run() {
     which side limits is unknown: no two kinds of lanes record *.wait or *.put
 
     drafter:0 on cpu: 300 iterations, CPU 25.0 %
-      stage             count  total s  mean ms  p50 ms  p95 ms  max ms    share  dev n  dev mean  dev p50  hint
-      drafter.wait        300     0.31    1.050   1.050   1.095   1.100    3.5 %    N/A       N/A      N/A        ▎
-      drafter.forward     300     2.71    9.050   9.050   9.095   9.100   29.9 %    N/A       N/A      N/A        ██▍
-      drafter.backward    300     6.01   20.050  20.050  20.095  20.100   66.3 %    N/A       N/A      N/A        █████▎
-      residue             300     0.03    0.100   0.100   0.100   0.100    0.3 %    N/A       N/A      N/A
-      total               300     9.07   30.250  30.250  30.385  30.400  100.0 %    N/A       N/A      N/A
+      stage             clock  count  total s  mean ms  p50 ms  p90 ms  p95 ms  p99 ms  max ms    share  hint
+      drafter.wait      host     300     0.31    1.050   1.050   1.090   1.095   1.099   1.100    3.5 %        ▎
+      drafter.forward   host     300     2.71    9.050   9.050   9.090   9.095   9.099   9.100   29.9 %        ██▍
+      drafter.backward  host     300     6.01   20.050  20.050  20.090  20.095  20.099  20.100   66.3 %        █████▎
+      residue           host     300     0.03    0.100   0.100   0.100   0.100   0.100   0.100    0.3 %
+      total             host     300     9.07   30.250  30.250  30.370  30.385  30.397  30.400  100.0 %
 
     records: 1,200 written, 0 dropped, 0 open, 0 negative, 0 unresolved, 0 misplaced
+
+    goodput
+      drafters' time         s    share
+      productive          8.76   96.5 %
+      warm-up             0.00    0.0 %
+      checkpoint          0.00    0.0 %
+      eval                0.00    0.0 %
+      stalled             0.31    3.5 %
+      lost to a restart   0.00    0.0 %
+      between iterations  0.00    0.0 %
+      total               9.07  100.0 %
 
     the profiler itself
       cost by lane N/A (no counter profiler.cost.*, no bare iterations)
@@ -51,6 +62,52 @@ fn csv_files_into_a_directory() {
 }
 
 #[test]
+fn csv_of_a_part_and_of_a_file_that_is_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = recorded_run(dir.path(), "demo", 1.0);
+    let rows = |arguments: &[&str]| {
+        let said = dflash(dir.path(), &[&["report", "--format", "csv", "-o", "out/", "--force"], arguments].concat());
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        (std::fs::read_to_string(dir.path().join("out/iterations.csv")).unwrap().lines().count() - 1, said.stderr)
+    };
+    assert_eq!(rows(&["--lane", "drafter:0"]), (300 * 5, String::new()));
+    let whole = std::fs::read_to_string(run.iterations_csv()).unwrap();
+    std::fs::write(run.iterations_csv(), &whole[..whole.len() - 3]).unwrap();
+    let (left, said) = rows(&[]);
+    assert_eq!(left, 299 * 5);
+    assert!(said.contains("2 lines of iterations.csv are not whole and were left out"), "{said}");
+    assert!(said.contains("iterations.csv holds 299 iterations, the timeline 1 more"), "{said}");
+}
+
+#[test]
+fn a_part_of_a_run_by_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = recorded_run(dir.path(), "demo", 1.0);
+    let iterations = |arguments: &[&str]| {
+        let said = dflash(dir.path(), &[&["report", "--format", "json"], arguments].concat());
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        let json: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
+        json["stages"]["lanes"][0]["iterations"].as_u64()
+    };
+    assert_eq!(iterations(&[]), Some(300));
+    assert_eq!(iterations(&["--window", "..3s"]).zip(iterations(&["--window", "3s.."])).map(|(a, b)| a + b), Some(300));
+    let last = iterations(&["--last", "3s"]).unwrap();
+    assert!((95..=105).contains(&last), "30 ms each: {last}");
+    assert_eq!(iterations(&["--window", "1h.."]), None);
+    let empty = dflash(dir.path(), &["report", "--window", "1h.."]);
+    assert!(empty.stdout.contains("no finished iteration was recorded in this stretch of time"), "{}", empty.stdout);
+    for wrong in
+        [&["--last", "60"][..], &["--window", "2m..1m"], &["--rank", "7"], &["--lane", "x"], &["--last", "nan"]]
+    {
+        let said = dflash(dir.path(), &[&["report"], wrong].concat());
+        assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{wrong:?}");
+    }
+    let twice = dflash(dir.path(), &["report", &run.name(), &format!("runs/{}", run.name())]);
+    assert_eq!(twice.code, Some(2));
+    assert!(twice.stderr.contains("is named twice; name each run once"), "{}", twice.stderr);
+}
+
+#[test]
 fn the_other_forms_are_what_they_say() {
     let dir = tempfile::tempdir().unwrap();
     recorded_run(dir.path(), "demo", 1.0);
@@ -58,7 +115,7 @@ fn the_other_forms_are_what_they_say() {
         serde_json::from_str(&dflash(dir.path(), &["report", "--format", "json"]).stdout).unwrap();
     assert_eq!(json["run"]["tau"], 1.91);
     assert_eq!(json["stages"]["lanes"][0]["iterations"], 300);
-    assert!(dflash(dir.path(), &["report", "--format", "md"]).stdout.contains("| drafter.forward | 300 |"));
+    assert!(dflash(dir.path(), &["report", "--format", "md"]).stdout.contains("| drafter.forward | host | 300 |"));
     let runs = dflash(dir.path(), &["runs"]).stdout;
     assert!(runs.contains("finished") && runs.contains("1 min 30 s") && runs.contains("1.91"), "{runs}");
     assert_eq!(dflash(dir.path(), &["dump"]).stdout.lines().filter(|line| line.starts_with("span ")).count(), 900);

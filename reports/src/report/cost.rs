@@ -121,12 +121,10 @@ fn bare(timeline: &Timeline, window: &Window, table: &LaneTable, from_ns: i64) -
 /// Marks that speak of the level or the budget.
 fn marks(timeline: &Timeline, window: &Window) -> Vec<MarkRow> {
     let begin = timeline.extent().map(|(first, _)| first);
-    let inside = |mark: &&Mark| {
-        window.from_ns.is_none_or(|from| mark.time_ns >= from) && window.to_ns.is_none_or(|to| mark.time_ns < to)
-    };
+    let inside = |mark: &&Mark| window.has_time(mark.time_ns);
     let about = |mark: &&Mark| says(mark, &["level", "budget", "max_overhead"]);
     let rows = timeline.marks.iter().filter(inside).filter(about).map(|mark| MarkRow {
-        after_ns: begin.map(|begin| mark.time_ns - begin),
+        after_ns: begin.map(|begin| mark.time_ns.saturating_sub(begin)),
         severity: mark.severity,
         text: mark.text.clone(),
     });

@@ -8,7 +8,7 @@ use crate::stats::Stats;
 const SCHEMA: &str = "1";
 
 /// The columns, in order.
-pub const STAGES_HEADER: [&str; 22] = [
+pub const STAGES_HEADER: [&str; 26] = [
     "schema",
     "rank",
     "lane",
@@ -31,6 +31,10 @@ pub const STAGES_HEADER: [&str; 22] = [
     "device_p95_ns",
     "device_max_ns",
     "hint",
+    "host_p90_ns",
+    "host_p99_ns",
+    "device_p90_ns",
+    "device_p99_ns",
 ];
 
 /// What stands in one row, apart from whose it is.
@@ -66,6 +70,7 @@ struct Row<'a> {
 /// | device_iterations | | iterations with a device time; the device columns are empty without one |
 /// | device_total_ns … device_max_ns | ns | the same of device time, over the iterations that have one |
 /// | hint | | what both clocks say: `async`, `sync`, `hidden sync`, `launch-bound`; empty where they say nothing |
+/// | host_p90_ns, host_p99_ns, device_p90_ns, device_p99_ns | ns | further percentiles, of the same iterations |
 ///
 /// # Errors
 /// If writing fails.
@@ -122,6 +127,9 @@ fn write_row(writer: &mut csv::Writer<Vec<u8>>, lane: &LaneTable, row: &Row<'_>)
         None => fields.extend(std::iter::repeat_n(String::new(), 6)),
     }
     fields.push(row.hint.to_owned());
+    fields.extend([row.host.p90_ns, row.host.p99_ns].map(|ns| ns.to_string()));
+    let device = |ns: fn(&Stats) -> u64| row.device.map_or_else(String::new, |stats| ns(stats).to_string());
+    fields.extend([device(|stats| stats.p90_ns), device(|stats| stats.p99_ns)]);
     Ok(writer.write_record(fields)?)
 }
 

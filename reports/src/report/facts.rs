@@ -68,7 +68,7 @@ impl Throughput {
     pub fn of(stages: &StageTable) -> Self {
         let drafters = || stages.lanes.iter().filter(|lane| lane.role() == "drafter");
         let wall_ns = extent(stages.lanes.iter().filter_map(|lane| lane.extent_ns));
-        let tokens = drafters().filter_map(|lane| lane.tokens).reduce(|a, b| a + b);
+        let tokens = drafters().filter_map(|lane| lane.tokens).reduce(u64::saturating_add);
         let drafting = extent(drafters().filter_map(|lane| lane.extent_ns)).filter(|ns| *ns > 0);
         let tokens_per_s = tokens.zip(drafting).map(|(tokens, ns)| tokens as f64 * 1e9 / ns as f64);
         Self { wall_ns, tokens, tokens_per_s }

@@ -1,5 +1,7 @@
 //! figures.csv: everything of a report that is no stage table, one figure a row. Its columns: [`figures_csv`].
 
+mod more;
+
 use super::Report;
 use crate::error::Result;
 use crate::kernels::Busy;
@@ -41,12 +43,14 @@ impl Writer {
     }
 }
 
-/// Writes figures.csv: the profiler's own cost, losses, allocators, sensors, gaps and kernel captures.
+/// Writes figures.csv: the profiler's own cost, losses, allocators, sensors, gaps, kernel captures, queues, hand-offs,
+/// goodput and peers.
 ///
 /// | column | meaning |
 /// |---|---|
 /// | schema | version of this layout, 1 |
-/// | section | `profiler`, `losses`, `allocator`, `gpu`, `gaps`, or the file name of a kernel capture |
+/// | section | `profiler`, `losses`, `allocator`, `gpu`, `gaps`, the file name of a kernel capture, `queue` (its name as `lane`), `handoff`
+/// (`from>to` as `lane`), `goodput`, `peers` |
 /// | rank, lane, device, stage | whose figure it is; empty where there is none |
 /// | figure | its name, with its unit at the end; of counters the name, with the unit in brackets |
 /// | value | a number; empty where it is not known |
@@ -62,6 +66,7 @@ pub fn figures_csv(report: &Report) -> Result<Vec<u8>> {
     gpus(&mut writer, report)?;
     gaps(&mut writer, report)?;
     captures(&mut writer, report)?;
+    more::figures(&mut writer, report)?;
     writer.0.into_inner().map_err(|e| e.into_error().into())
 }
 
@@ -144,6 +149,7 @@ fn gpus(writer: &mut Writer, report: &Report) -> Result<()> {
             }
         }
         writer.row(of, "throttled_share", gpu.throttled_share)?;
+        writer.row(of, "throttled_ns", gpu.throttled_ns.map(|ns| ns as f64))?;
         writer.row(of, "energy_j", gpu.energy_j)?;
         writer.row(of, "energy_per_token_j", gpu.energy_per_token_j)?;
     }

@@ -2,7 +2,7 @@
 
 use super::Report;
 use super::sections::{Section, sections};
-use super::table::{HEADINGS, cells, foot, head, lane_title, total_cells, warnings};
+use super::table::{HEADINGS, MOST_ROWS, cells, foot, head, lane_title, more_rows, total_cells, warnings};
 use crate::text::harmless;
 use std::fmt::Write as _;
 
@@ -19,13 +19,16 @@ pub fn markdown(report: &Report) -> String {
     for lane in &report.stages.lanes {
         let _ = writeln!(text, "### {}\n", escaped(&lane_title(lane)));
         push_head(&mut text, &HEADINGS);
-        for row in &lane.rows {
+        for row in lane.rows.iter().take(MOST_ROWS) {
             // Markdown drops leading spaces, so nesting is shown by an arrow.
             let name = format!("{}{}", "↳ ".repeat(usize::from(row.depth)), escaped(&harmless(&row.stage)));
-            push_row(&mut text, cells(name, row));
+            cells(name, lane, row).into_iter().flatten().for_each(|cells| push_row(&mut text, cells));
         }
-        push_row(&mut text, total_cells(lane));
+        total_cells(lane).into_iter().flatten().for_each(|cells| push_row(&mut text, cells));
         text.push('\n');
+        if let Some(more) = more_rows(lane) {
+            let _ = writeln!(text, "{more}\n");
+        }
     }
     for line in foot(report) {
         let _ = writeln!(text, "- {}", escaped(&line));

@@ -2,7 +2,10 @@
 
 mod cost;
 mod devices;
+mod goodput;
 mod memory;
+mod queues;
+mod ranks;
 
 use super::Report;
 use crate::text::{Grid, Look, Style, UNKNOWN, harmless, percent};
@@ -21,7 +24,13 @@ pub(super) struct Section {
 
 /// All sections, in order.
 pub(super) fn sections(report: &Report) -> Vec<Section> {
-    let mut all = vec![cost::section(report)];
+    let mut all = Vec::new();
+    all.extend(ranks::places(report));
+    all.extend(ranks::peers(report));
+    all.extend(queues::depths(report));
+    all.extend(queues::handoffs(report));
+    all.extend(goodput::section(report));
+    all.push(cost::section(report));
     all.extend(memory::section(report));
     all.extend(devices::gpus(report));
     all.extend(devices::gaps(report));

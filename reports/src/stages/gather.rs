@@ -3,7 +3,8 @@
 use super::hint::{Evidence, is_sync};
 use super::{LaneTable, RESIDUE, ROLES, SetApart, StageRow, StageTable};
 use crate::forest::{Forest, Place};
-use crate::stats::{Stats, share};
+use crate::stats::{Stats, add, share, sum};
+use crate::values::Values;
 use crate::walk::{self, Placed, Window};
 use dflash_timeline::Timeline;
 use dflash_timeline::record::{Iteration, Kind};
@@ -14,9 +15,13 @@ use std::collections::BTreeMap;
 struct Node {
     depth: u8,
     spans: u64,
-    host: Vec<u64>,
-    /// Host and device time of the iterations that have both.
-    pairs: Vec<(u64, u64)>,
+    host: Values,
+    /// Device time of the iterations that have one.
+    device: Values,
+    /// Host ÷ device time of those.
+    ratios: Vec<f32>,
+    /// The longest time on either clock of those.
+    longest_ns: u64,
     /// Sums of the iteration at hand; `None` if it has not come by here.
     now: Option<Sums>,
 }
@@ -47,9 +52,9 @@ struct Lane {
     forest: Forest<Node>,
     /// Nodes that the iteration at hand has touched.
     touched: Vec<usize>,
-    totals: Vec<u64>,
+    totals: Values,
     device_totals: Vec<DeviceTotal>,
-    residues: Vec<u64>,
+    residues: Values,
     overfull: u64,
     cpu_ns: u64,
     wall_with_cpu_ns: u64,
@@ -106,8 +111,8 @@ impl Lane {
                 self.touched.push(at);
             }
             let sums = node.now.get_or_insert_default();
-            sums.host_ns += span.duration_ns;
-            sums.device_ns += span.device.map_or(0, |device| device.duration_ns);
+            add(&mut sums.host_ns, span.duration_ns);
+            add(&mut sums.device_ns, span.device.map_or(0, |device| device.duration_ns));
             sums.untimed |= span.device.is_none();
         }
     }
@@ -120,13 +125,15 @@ impl Lane {
             let sums = node.now.take().unwrap_or_default();
             node.host.push(sums.host_ns);
             if !sums.untimed {
-                node.pairs.push((sums.host_ns, sums.device_ns));
+                node.device.push(sums.device_ns);
+                node.ratios.push((sums.host_ns as f64 / sums.device_ns.max(1) as f64) as f32);
+                node.longest_ns = node.longest_ns.max(sums.host_ns).max(sums.device_ns);
             }
             if node.depth == 0 {
-                stages += sums.host_ns;
+                add(&mut stages, sums.host_ns);
                 match sums.untimed {
                     true => device.untimed |= bit(at),
-                    false => device.ns += sums.device_ns,
+                    false => add(&mut device.ns, sums.device_ns),
                 }
             }
         }
@@ -135,8 +142,8 @@ impl Lane {
         self.residues.push(iteration.duration_ns.saturating_sub(stages));
         self.overfull += u64::from(stages > iteration.duration_ns);
         if let Some(cpu_ns) = iteration.cpu_ns {
-            self.cpu_ns += cpu_ns;
-            self.wall_with_cpu_ns += iteration.duration_ns;
+            add(&mut self.cpu_ns, cpu_ns);
+            add(&mut self.wall_with_cpu_ns, iteration.duration_ns);
         }
         self.add_progress(iteration);
     }
@@ -144,7 +151,7 @@ impl Lane {
     /// What an iteration adds to the run, with spans or without.
     fn add_progress(&mut self, iteration: &Iteration) {
         if let Some(tokens) = iteration.tokens {
-            self.tokens = Some(self.tokens.unwrap_or(0) + tokens);
+            self.tokens = Some(self.tokens.unwrap_or(0).saturating_add(tokens));
         }
         let (begin, end) = (iteration.begin_ns, walk::end_ns(iteration));
         self.extent_ns = Some(self.extent_ns.map_or((begin, end), |(first, last)| (first.min(begin), last.max(end))));
@@ -153,14 +160,14 @@ impl Lane {
     /// Device times of the iterations in which no stage lacks one that has one elsewhere.
     fn total_device(&self) -> Option<Stats> {
         let stages = self.forest.nodes.iter().enumerate();
-        let timed = stages.filter(|(_, (_, node))| node.depth == 0 && !node.pairs.is_empty());
+        let timed = stages.filter(|(_, (_, node))| node.depth == 0 && !node.device.is_empty());
         let timed = timed.fold(0, |bits, (at, _)| bits | bit(at));
         let whole = self.device_totals.iter().filter(|total| timed != 0 && total.untimed & timed == 0);
         Stats::of(&mut whole.map(|total| total.ns).collect::<Vec<_>>()).known()
     }
 
     fn table(mut self, timeline: &Timeline) -> LaneTable {
-        let total = Stats::of(&mut self.totals);
+        let total = self.totals.stats();
         let mut below = vec![Vec::new(); self.forest.nodes.len() + 1];
         for (at, (place, _)) in self.forest.nodes.iter().enumerate() {
             below[place.parent.map_or(0, |p| p + 1)].push(at);
@@ -168,7 +175,7 @@ impl Lane {
         let mut rows = Vec::with_capacity(below.len());
         self.push_rows(timeline, &below, None, total.total_ns, &mut rows);
         if total.count > 0 {
-            let host = Stats::of(&mut self.residues);
+            let host = self.residues.stats();
             let share = share(host.total_ns, total.total_ns);
             let stage = RESIDUE.into();
             rows.push(StageRow { stage, depth: 0, parent: None, spans: 0, host, device: None, share, hint: None });
@@ -200,9 +207,10 @@ impl Lane {
         for &at in &below[parent.map_or(0, |p| p + 1)] {
             let sync_ns = self.sync_below(timeline, below, at);
             let (place, node) = &mut self.forest.nodes[at];
-            let host = Stats::of(&mut node.host);
+            let host = node.host.stats();
             let stage = timeline.name(place.name);
-            let evidence = Evidence { stage, pairs: &node.pairs, host_ns: host.total_ns, sync_ns };
+            let Node { ratios, longest_ns, .. } = node;
+            let evidence = Evidence { stage, ratios, longest_ns: *longest_ns, host_ns: host.total_ns, sync_ns };
             let row = StageRow {
                 hint: evidence.hint(),
                 stage: stage.to_owned(),
@@ -210,7 +218,7 @@ impl Lane {
                 parent: None,
                 spans: node.spans,
                 host,
-                device: Stats::of(&mut node.pairs.iter().map(|(_, device)| *device).collect::<Vec<_>>()).known(),
+                device: node.device.stats().known(),
                 share: share(host.total_ns, whole),
             };
             let parent = parent.map(|p| timeline.name(self.forest.nodes[p].0.name).to_owned());
@@ -224,12 +232,12 @@ impl Lane {
         let own = |&at: &usize| {
             let (place, node) = &self.forest.nodes[at];
             if is_sync(timeline.name(place.name)) {
-                node.host.iter().sum()
+                sum(node.host.iter())
             } else {
                 self.sync_below(timeline, below, at)
             }
         };
-        below[at + 1].iter().map(own).sum()
+        sum(below[at + 1].iter().map(own))
     }
 }
 

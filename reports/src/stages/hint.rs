@@ -50,8 +50,10 @@ impl Hint {
 /// What is known of one stage.
 pub(super) struct Evidence<'a> {
     pub stage: &'a str,
-    /// Host and device time of the iterations that have both.
-    pub pairs: &'a [(u64, u64)],
+    /// Host ÷ device time of the iterations that have both.
+    pub ratios: &'a [f32],
+    /// The longest time on either clock of those, nanoseconds.
+    pub longest_ns: u64,
     /// Host time in all.
     pub host_ns: u64,
     /// Of that, in nested spans `sync.*`.
@@ -79,11 +81,10 @@ impl Evidence<'_> {
         if self.sync_ns > 0 && self.sync_ns as f64 >= MOST_OF_IT * self.host_ns as f64 {
             return Some(Hint::Sync);
         }
-        if self.pairs.len() < FEWEST || self.pairs.iter().all(|(host, device)| *host.max(device) < SHORT_NS) {
+        if self.ratios.len() < FEWEST || self.longest_ns < SHORT_NS {
             return None;
         }
-        let ratios: Vec<f64> = self.pairs.iter().map(|(host, device)| *host as f64 / (*device).max(1) as f64).collect();
-        match median(&ratios)? {
+        match median(&self.ratios.iter().copied().map(f64::from).collect::<Vec<_>>())? {
             ratio if ratio <= AHEAD => Some(Hint::Asynchronous),
             ratio if ratio >= BEHIND => Some(Hint::LaunchBound),
             ratio if (1.0 / ALIKE..=ALIKE).contains(&ratio) => Some(Hint::HiddenSync),
@@ -97,8 +98,9 @@ mod tests {
     use super::{Evidence, Hint};
 
     fn hint(stage: &str, host_us: u64, device_us: u64) -> Option<Hint> {
-        let pairs = vec![(host_us * 1000, device_us * 1000); 5];
-        Evidence { stage, pairs: &pairs, host_ns: host_us * 5000, sync_ns: 0 }.hint()
+        let ratios = [(host_us * 1000) as f32 / (device_us * 1000).max(1) as f32; 5];
+        let longest_ns = host_us.max(device_us) * 1000;
+        Evidence { stage, ratios: &ratios, longest_ns, host_ns: host_us * 5000, sync_ns: 0 }.hint()
     }
 
     #[test]
@@ -120,8 +122,8 @@ mod tests {
 
     #[test]
     fn few_iterations_say_nothing_and_nested_syncs_speak_for_the_stage() {
-        let pairs = [(1_000_000, 1_000_000); 4];
-        let evidence = |sync_ns| Evidence { stage: "drafter.clip", pairs: &pairs, host_ns: 4_000_000, sync_ns };
+        let (stage, longest_ns, host_ns) = ("drafter.clip", 1_000_000, 4_000_000);
+        let evidence = |sync_ns| Evidence { stage, ratios: &[1.0; 4], longest_ns, host_ns, sync_ns };
         assert_eq!(evidence(0).hint(), None);
         assert_eq!(evidence(1_000_000).hint(), None);
         assert_eq!(evidence(2_000_000).hint(), Some(Hint::Sync));

@@ -18,23 +18,37 @@ fn as_a_table() {
     drafter:0 limits: target:0 waits 33 % of the time for room
 
     target:0 on cpu: 20 iterations, CPU 50.0 %
-      stage           count  total s  mean ms  p50 ms  p95 ms  max ms    share  dev n  dev mean  dev p50  hint
-      target.forward     20     0.12    6.095   6.090   6.180   6.190   66.9 %    N/A       N/A      N/A        █████▍
-      target.put         20     0.06    3.000   3.000   3.000   3.000   32.9 %    N/A       N/A      N/A        ██▋
-      residue            20     0.00    0.010   0.010   0.010   0.010    0.1 %    N/A       N/A      N/A
-      total              20     0.18    9.105   9.100   9.190   9.200  100.0 %    N/A       N/A      N/A
+      stage           clock  count  total s  mean ms  p50 ms  p90 ms  p95 ms  p99 ms  max ms    share  hint
+      target.forward  host      20     0.12    6.095   6.090   6.170   6.180   6.190   6.190   66.9 %        █████▍
+      target.put      host      20     0.06    3.000   3.000   3.000   3.000   3.000   3.000   32.9 %        ██▋
+      residue         host      20     0.00    0.010   0.010   0.010   0.010   0.010   0.010    0.1 %
+      total           host      20     0.18    9.105   9.100   9.180   9.190   9.200   9.200  100.0 %
 
     drafter:0 on cpu: 20 iterations (set apart: 1 warmup), CPU 50.0 %
-      stage            count  total s  mean ms  p50 ms  p95 ms  max ms    share  dev n  dev mean  dev p50  hint
-      drafter.wait        20     0.00    0.020   0.020   0.020   0.020    0.3 %    N/A       N/A      N/A
-      drafter.forward     20     0.06    3.010   3.009   3.018   3.019   49.5 %    N/A       N/A      N/A        ████
-        drafter.layer     20     0.04    2.010   2.009   2.018   2.019   33.1 %    N/A       N/A      N/A
-      drafter.loss        20     0.06    3.000   3.000   3.000   3.000   49.3 %    N/A       N/A      N/A        ████
-      residue             20     0.00    0.050   0.050   0.050   0.050    0.8 %    N/A       N/A      N/A        ▏
-      total               20     0.12    6.080   6.079   6.088   6.089  100.0 %    N/A       N/A      N/A
+      stage            clock  count  total s  mean ms  p50 ms  p90 ms  p95 ms  p99 ms  max ms    share  hint
+      drafter.wait     host      20     0.00    0.020   0.020   0.020   0.020   0.020   0.020    0.3 %
+      drafter.forward  host      20     0.06    3.010   3.009   3.017   3.018   3.019   3.019   49.5 %        ████
+        drafter.layer  host      20     0.04    2.010   2.009   2.017   2.018   2.019   2.019   33.1 %
+      drafter.loss     host      20     0.06    3.000   3.000   3.000   3.000   3.000   3.000   49.3 %        ████
+      residue          host      20     0.00    0.050   0.050   0.050   0.050   0.050   0.050    0.8 %        ▏
+      total            host      20     0.12    6.080   6.079   6.087   6.088   6.089   6.089  100.0 %
 
-    queue features: mean 2.0, max 4 of 3 readings
     records: 200 written, 0 dropped, 0 open, 0 negative, 0 unresolved, 0 misplaced
+
+    queues
+      queue     mean depth  max  holds   empty  full  readings
+      features         2.0    4    N/A  50.0 %   N/A         3
+
+    goodput
+      drafters' time         s    share
+      productive          0.12   11.9 %
+      warm-up             0.90   88.1 %
+      checkpoint          0.00    0.0 %
+      eval                0.00    0.0 %
+      stalled             0.00    0.0 %
+      lost to a restart   0.00    0.0 %
+      between iterations  0.00    0.0 %
+      total               1.02  100.0 %
 
     the profiler itself
       cost by lane N/A (no counter profiler.cost.*, no bare iterations)
@@ -51,26 +65,46 @@ fn as_markdown() {
 
     ### target:0 on cpu: 20 iterations, CPU 50.0 %
 
-    | stage | count | total s | mean ms | p50 ms | p95 ms | max ms | share | dev n | dev mean | dev p50 | hint |
+    | stage | clock | count | total s | mean ms | p50 ms | p90 ms | p95 ms | p99 ms | max ms | share | hint |
     | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-    | target.forward | 20 | 0.12 | 6.095 | 6.090 | 6.180 | 6.190 | 66.9 % | N/A | N/A | N/A |  |
-    | target.put | 20 | 0.06 | 3.000 | 3.000 | 3.000 | 3.000 | 32.9 % | N/A | N/A | N/A |  |
-    | residue | 20 | 0.00 | 0.010 | 0.010 | 0.010 | 0.010 | 0.1 % | N/A | N/A | N/A |  |
-    | total | 20 | 0.18 | 9.105 | 9.100 | 9.190 | 9.200 | 100.0 % | N/A | N/A | N/A |  |
+    | target.forward | host | 20 | 0.12 | 6.095 | 6.090 | 6.170 | 6.180 | 6.190 | 6.190 | 66.9 % |  |
+    | target.put | host | 20 | 0.06 | 3.000 | 3.000 | 3.000 | 3.000 | 3.000 | 3.000 | 32.9 % |  |
+    | residue | host | 20 | 0.00 | 0.010 | 0.010 | 0.010 | 0.010 | 0.010 | 0.010 | 0.1 % |  |
+    | total | host | 20 | 0.18 | 9.105 | 9.100 | 9.180 | 9.190 | 9.200 | 9.200 | 100.0 % |  |
 
     ### drafter:0 on cpu: 20 iterations (set apart: 1 warmup), CPU 50.0 %
 
-    | stage | count | total s | mean ms | p50 ms | p95 ms | max ms | share | dev n | dev mean | dev p50 | hint |
+    | stage | clock | count | total s | mean ms | p50 ms | p90 ms | p95 ms | p99 ms | max ms | share | hint |
     | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-    | drafter.wait | 20 | 0.00 | 0.020 | 0.020 | 0.020 | 0.020 | 0.3 % | N/A | N/A | N/A |  |
-    | drafter.forward | 20 | 0.06 | 3.010 | 3.009 | 3.018 | 3.019 | 49.5 % | N/A | N/A | N/A |  |
-    | ↳ drafter.layer | 20 | 0.04 | 2.010 | 2.009 | 2.018 | 2.019 | 33.1 % | N/A | N/A | N/A |  |
-    | drafter.loss | 20 | 0.06 | 3.000 | 3.000 | 3.000 | 3.000 | 49.3 % | N/A | N/A | N/A |  |
-    | residue | 20 | 0.00 | 0.050 | 0.050 | 0.050 | 0.050 | 0.8 % | N/A | N/A | N/A |  |
-    | total | 20 | 0.12 | 6.080 | 6.079 | 6.088 | 6.089 | 100.0 % | N/A | N/A | N/A |  |
+    | drafter.wait | host | 20 | 0.00 | 0.020 | 0.020 | 0.020 | 0.020 | 0.020 | 0.020 | 0.3 % |  |
+    | drafter.forward | host | 20 | 0.06 | 3.010 | 3.009 | 3.017 | 3.018 | 3.019 | 3.019 | 49.5 % |  |
+    | ↳ drafter.layer | host | 20 | 0.04 | 2.010 | 2.009 | 2.017 | 2.018 | 2.019 | 2.019 | 33.1 % |  |
+    | drafter.loss | host | 20 | 0.06 | 3.000 | 3.000 | 3.000 | 3.000 | 3.000 | 3.000 | 49.3 % |  |
+    | residue | host | 20 | 0.00 | 0.050 | 0.050 | 0.050 | 0.050 | 0.050 | 0.050 | 0.8 % |  |
+    | total | host | 20 | 0.12 | 6.080 | 6.079 | 6.087 | 6.088 | 6.089 | 6.089 | 100.0 % |  |
 
-    - queue features: mean 2.0, max 4 of 3 readings
     - records: 200 written, 0 dropped, 0 open, 0 negative, 0 unresolved, 0 misplaced
+
+    ### queues
+
+    | queue | mean depth | max | holds | empty | full | readings |
+    | --- | ---: | ---: | ---: | ---: | ---: | ---: |
+    | features | 2.0 | 4 | N/A | 50.0 % | N/A | 3 |
+
+
+    ### goodput
+
+    | drafters' time | s | share |
+    | --- | ---: | ---: |
+    | productive | 0.12 | 11.9 % |
+    | warm-up | 0.90 | 88.1 % |
+    | checkpoint | 0.00 | 0.0 % |
+    | eval | 0.00 | 0.0 % |
+    | stalled | 0.00 | 0.0 % |
+    | lost to a restart | 0.00 | 0.0 % |
+    | between iterations | 0.00 | 0.0 % |
+    | total | 1.02 | 100.0 % |
+
 
     ### the profiler itself
 
@@ -83,17 +117,17 @@ fn as_markdown() {
 fn as_csv() {
     let csv = stages_csv(&report(&small_run()).stages).unwrap();
     insta::assert_snapshot!(String::from_utf8(csv).unwrap(), @r"
-    schema,rank,lane,device,stage,parent,depth,spans,iterations,host_total_ns,host_mean_ns,host_p50_ns,host_p95_ns,host_max_ns,share,device_iterations,device_total_ns,device_mean_ns,device_p50_ns,device_p95_ns,device_max_ns,hint
-    1,0,target:0,cpu,target.forward,,0,20,20,121900000,6095000.0,6090000,6180000,6190000,0.669412,,,,,,,
-    1,0,target:0,cpu,target.put,,0,20,20,60000000,3000000.0,3000000,3000000,3000000,0.329489,,,,,,,
-    1,0,target:0,cpu,residue,,0,,20,200000,10000.0,10000,10000,10000,0.001098,,,,,,,
-    1,0,target:0,cpu,total,,0,,20,182100000,9105000.0,9100000,9190000,9200000,1.000000,,,,,,,
-    1,0,drafter:0,cpu,drafter.wait,,0,20,20,400000,20000.0,20000,20000,20000,0.003290,,,,,,,
-    1,0,drafter:0,cpu,drafter.forward,,0,20,20,60190000,3009500.0,3009000,3018000,3019000,0.495024,,,,,,,
-    1,0,drafter:0,cpu,drafter.layer,drafter.forward,1,40,20,40190000,2009500.0,2009000,2018000,2019000,0.330537,,,,,,,
-    1,0,drafter:0,cpu,drafter.loss,,0,40,20,60000000,3000000.0,3000000,3000000,3000000,0.493462,,,,,,,
-    1,0,drafter:0,cpu,residue,,0,,20,1000000,50000.0,50000,50000,50000,0.008224,,,,,,,
-    1,0,drafter:0,cpu,total,,0,,20,121590000,6079500.0,6079000,6088000,6089000,1.000000,,,,,,,
+    schema,rank,lane,device,stage,parent,depth,spans,iterations,host_total_ns,host_mean_ns,host_p50_ns,host_p95_ns,host_max_ns,share,device_iterations,device_total_ns,device_mean_ns,device_p50_ns,device_p95_ns,device_max_ns,hint,host_p90_ns,host_p99_ns,device_p90_ns,device_p99_ns
+    1,0,target:0,cpu,target.forward,,0,20,20,121900000,6095000.0,6090000,6180000,6190000,0.669412,,,,,,,,6170000,6190000,,
+    1,0,target:0,cpu,target.put,,0,20,20,60000000,3000000.0,3000000,3000000,3000000,0.329489,,,,,,,,3000000,3000000,,
+    1,0,target:0,cpu,residue,,0,,20,200000,10000.0,10000,10000,10000,0.001098,,,,,,,,10000,10000,,
+    1,0,target:0,cpu,total,,0,,20,182100000,9105000.0,9100000,9190000,9200000,1.000000,,,,,,,,9180000,9200000,,
+    1,0,drafter:0,cpu,drafter.wait,,0,20,20,400000,20000.0,20000,20000,20000,0.003290,,,,,,,,20000,20000,,
+    1,0,drafter:0,cpu,drafter.forward,,0,20,20,60190000,3009500.0,3009000,3018000,3019000,0.495024,,,,,,,,3017000,3019000,,
+    1,0,drafter:0,cpu,drafter.layer,drafter.forward,1,40,20,40190000,2009500.0,2009000,2018000,2019000,0.330537,,,,,,,,2017000,2019000,,
+    1,0,drafter:0,cpu,drafter.loss,,0,40,20,60000000,3000000.0,3000000,3000000,3000000,0.493462,,,,,,,,3000000,3000000,,
+    1,0,drafter:0,cpu,residue,,0,,20,1000000,50000.0,50000,50000,50000,0.008224,,,,,,,,50000,50000,,
+    1,0,drafter:0,cpu,total,,0,,20,121590000,6079500.0,6079000,6088000,6089000,1.000000,,,,,,,,6087000,6089000,,
     ");
 }
 

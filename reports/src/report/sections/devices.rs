@@ -5,7 +5,7 @@ use crate::gaps::LaneGaps;
 use crate::gpu::{Gpu, Sensor};
 use crate::kernels::{Busy, Capture, Discarded};
 use crate::report::Report;
-use crate::text::{UNKNOWN, grouped, harmless, milliseconds, percent};
+use crate::text::{UNKNOWN, duration, grouped, harmless, milliseconds, percent};
 
 pub(super) fn gpus(report: &Report) -> Option<Section> {
     if report.gpus.is_empty() {
@@ -17,7 +17,10 @@ pub(super) fn gpus(report: &Report) -> Option<Section> {
         let token = known(gpu.energy_per_token_j.map(|joules| format!("{:.2} mJ", joules * 1e3)));
         let throttled = known(gpu.throttled_share.map(percent));
         let name = named(&gpu.device, gpu.rank);
-        format!("{name}: energy {energy}, {token} by token; throttled in {throttled} of the readings")
+        let time = known(gpu.throttled_ns.map(duration));
+        let reasons = gpu.throttle_reasons.iter().map(|r| format!(", {} by {}", duration(r.ns), r.reason));
+        let reasons: String = reasons.collect();
+        format!("{name}: energy {energy}, {token} by token; throttled in {throttled} of the readings, {time}{reasons}")
     });
     let notes = notes.chain(together(&report.gpus));
     let (rows, notes) = (rows.collect(), notes.collect());
