@@ -5,6 +5,7 @@ mod commands;
 mod exit;
 mod output;
 mod run_arg;
+mod select_arg;
 #[cfg(feature = "train")]
 mod show;
 

@@ -42,14 +42,15 @@ pub(crate) fn series<'a, T>(
     window: &Window,
     parse: impl Fn(&'a Counter) -> Option<T>,
 ) -> Vec<Series<'a, T>> {
-    let wanted = timeline.counters.iter().map(|counter| parse(counter).map(|parsed| (counter, parsed, Vec::new())));
+    let wanted = timeline.counters.iter().map(|counter| {
+        let parsed = parse(counter).filter(|_| window.has_rank(counter.rank));
+        parsed.map(|parsed| (counter, parsed, Vec::new()))
+    });
     let mut all: Vec<Option<Series<'a, T>>> = wanted.collect();
     for sample in &timeline.samples {
-        let inside = window.from_ns.is_none_or(|from| sample.time_ns >= from)
-            && window.to_ns.is_none_or(|to| sample.time_ns < to);
         let CounterId(id) = sample.counter;
         if let Some(Some((_, _, samples))) = all.get_mut(id as usize)
-            && inside
+            && window.has_time(sample.time_ns)
             && sample.value.is_finite()
         {
             samples.push(*sample);

@@ -52,6 +52,19 @@ pub enum Error {
         /// Those there are.
         known: String,
     },
+    /// A rank that does not exist was asked for.
+    #[error("there is no rank {rank}; the run has {known}")]
+    NoSuchRank {
+        /// The rank that was given.
+        rank: u32,
+        /// Those there are.
+        known: String,
+    },
+    /// A date cannot be placed on the recording's clock.
+    #[error(
+        "the recording has no clock anchor, so dates mean nothing in it; give a time since the run's start, as 30s..2m"
+    )]
+    NoDate,
     /// A file is neither kind of CSV report.
     #[error(
         "{}: neither iterations.csv nor stages.csv: its columns are `{header}`; give a run directory, its \

@@ -1,40 +1,8 @@
 //! Walks a timeline iteration by iteration: the one place that decides which span belongs where.
 
-use crate::error::{Error, Result};
+pub use crate::window::Window;
 use dflash_timeline::Timeline;
-use dflash_timeline::record::{Iteration, LaneId, Span};
-
-/// What part of a timeline to look at.
-#[derive(Clone, Debug, Default)]
-pub struct Window {
-    /// Only iterations that end at or after this, monotonic nanoseconds.
-    pub from_ns: Option<i64>,
-    /// Only iterations that end before this, monotonic nanoseconds.
-    pub to_ns: Option<i64>,
-    /// Only these lanes; all when empty.
-    pub lanes: Vec<String>,
-}
-
-impl Window {
-    pub(crate) fn has(&self, timeline: &Timeline, iteration: &Iteration) -> bool {
-        let end = end_ns(iteration);
-        self.from_ns.is_none_or(|from| end >= from)
-            && self.to_ns.is_none_or(|to| end < to)
-            && self.has_lane(timeline, iteration.lane)
-    }
-
-    /// Refuses a lane that the timeline does not have, naming those it has.
-    pub(crate) fn check_lanes(&self, timeline: &Timeline) -> Result<()> {
-        let unknown = self.lanes.iter().find(|name| timeline.lanes.iter().all(|lane| lane.name != **name));
-        let Some(lane) = unknown else { return Ok(()) };
-        let known = timeline.lanes.iter().map(|lane| lane.name.as_str()).collect::<Vec<_>>().join(", ");
-        Err(Error::NoSuchLane { lane: lane.clone(), known: if known.is_empty() { "none".into() } else { known } })
-    }
-
-    fn has_lane(&self, timeline: &Timeline, lane: LaneId) -> bool {
-        timeline.lane(lane).is_some_and(|lane| self.lanes.is_empty() || self.lanes.contains(&lane.name))
-    }
-}
+use dflash_timeline::record::{Iteration, Span};
 
 /// When an iteration ended, monotonic nanoseconds.
 pub(crate) fn end_ns(iteration: &Iteration) -> i64 {

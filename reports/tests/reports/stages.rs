@@ -127,9 +127,9 @@ fn a_window_takes_the_iterations_that_end_in_it() {
     let timeline = small_run();
     let end = timeline.iterations[9].begin_ns + timeline.iterations[9].duration_ns as i64;
     let lanes = vec!["target:0".to_owned()];
-    let table = stage_table(&timeline, &Window { from_ns: None, to_ns: Some(end), lanes: lanes.clone() });
+    let table = stage_table(&timeline, &Window { to_ns: Some(end), lanes: lanes.clone(), ..Window::default() });
     assert_eq!(table.lanes.iter().map(|l| l.iterations).collect::<Vec<_>>(), [9]);
-    let table = stage_table(&timeline, &Window { from_ns: Some(end), to_ns: None, lanes });
+    let table = stage_table(&timeline, &Window { from_ns: Some(end), lanes, ..Window::default() });
     assert_eq!(table.lanes[0].iterations, 11);
 }
 
