@@ -37,6 +37,8 @@ enum Command {
     Report(commands::report::Args),
     /// Draw a flame graph of a run's wall time
     Flamegraph(commands::flamegraph::Args),
+    /// Write a run as a trace for ui.perfetto.dev, or as Chrome's JSON
+    Trace(commands::trace::Args),
     /// Compare two runs, or two CSV reports, and find regressions
     Diff(commands::diff::Args),
     /// Look into a run that goes on, and ask things of it
@@ -61,6 +63,7 @@ impl Cli {
             Command::Top(args) => commands::top::run(&args),
             Command::Report(args) => commands::report::run(&args),
             Command::Flamegraph(args) => commands::flamegraph::run(&args),
+            Command::Trace(args) => commands::trace::run(&args),
             Command::Diff(args) => commands::diff::run(&args),
             Command::Ctl(args) => commands::ctl::run(&args),
             Command::Dump(args) => commands::dump::run(&args),

@@ -4,7 +4,7 @@ use crate::exit::WhileRunning;
 use anyhow::{Context, bail};
 use dflash_reports::text::Look;
 use std::fs;
-use std::io::{IsTerminal, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 /// `-o FILE` and `--force`.
@@ -30,6 +30,25 @@ impl OutputArg {
             Some(path) => write_file(path, bytes, self.force),
             None => print(bytes),
         }
+    }
+
+    /// Writes a report that is made piece by piece. `write` says itself what it could not do; a file that it did not
+    /// finish is not there.
+    pub fn write_with<T>(&self, write: impl FnOnce(&mut dyn Write) -> anyhow::Result<T>) -> anyhow::Result<T> {
+        match &self.output {
+            Some(path) => write_file_with(path, self.force, write),
+            None => {
+                let mut stdout = BufWriter::new(std::io::stdout().lock());
+                let written = write(&mut stdout)?;
+                stdout.flush()?;
+                Ok(written)
+            }
+        }
+    }
+
+    /// Whether it goes to a terminal, which bytes that are no text would confuse.
+    pub fn is_terminal(&self) -> bool {
+        self.output.is_none() && std::io::stdout().is_terminal()
     }
 
     /// The path that was given, if it is a directory or ends like one.
@@ -89,19 +108,33 @@ pub fn check(path: &Path, force: bool) -> anyhow::Result<()> {
 
 /// Writes a file beside its place and renames it, so that nobody sees a part of it.
 pub fn write_file(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
+    write_file_with(path, force, |file| Ok(file.write_all(bytes)?))
+}
+
+/// The same for what is made piece by piece.
+fn write_file_with<T>(
+    path: &Path,
+    force: bool,
+    write: impl FnOnce(&mut dyn Write) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
     check(path, force)?;
     let name = path.file_name().with_context(|| format!("{} names no file", path.display()))?;
     let beside = parent(path).join(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
-    let write = || {
-        let mut file = fs::File::create(&beside)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&beside, path)
+    let place = || {
+        let mut file = BufWriter::new(fs::File::create(&beside)?);
+        let written = write(&mut file)?;
+        file.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
+        fs::rename(&beside, path)?;
+        Ok(written)
     };
-    write().map_err(|error| {
+    place().map_err(|error: anyhow::Error| {
         // What is left of the attempt is of no use to anyone; that it cannot be removed changes nothing.
         let _ = fs::remove_file(&beside);
-        WhileRunning(anyhow::Error::new(error).context(format!("cannot write {}", path.display()))).into()
+        // Bad input is bad input, however far the file had come.
+        if !error.chain().any(|cause| cause.is::<std::io::Error>()) {
+            return error;
+        }
+        WhileRunning(error.context(format!("cannot write {}", path.display()))).into()
     })
 }
 

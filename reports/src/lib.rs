@@ -19,8 +19,10 @@ pub mod samples;
 pub mod stages;
 pub mod stats;
 pub mod text;
+pub mod trace;
 pub mod verdict;
 mod walk;
+pub mod window;
 
 pub use dflash_timeline as timeline;
 pub use error::{Error, Result};

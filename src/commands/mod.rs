@@ -13,5 +13,6 @@ pub mod prepare;
 pub mod report;
 pub mod runs;
 pub mod top;
+pub mod trace;
 #[cfg(feature = "train")]
 pub mod train;
