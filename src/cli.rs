@@ -35,7 +35,7 @@ enum Command {
     Top(commands::top::Args),
     /// Print where each lane's time went
     Report(commands::report::Args),
-    /// Draw a flame graph of a run's wall time
+    /// Draw a flame graph of where a run's time went: wall, device or CPU time, or the change between two runs
     Flamegraph(commands::flamegraph::Args),
     /// Write a run as a trace for ui.perfetto.dev, or as Chrome's JSON
     Trace(commands::trace::Args),

@@ -1,7 +1,7 @@
 //! Which run is meant: the argument RUN, else the newest.
 
 use dflash_reports::timeline::RunDir;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where runs lie.
 #[derive(clap::Args, Clone, Debug)]
@@ -33,8 +33,18 @@ impl RunArg {
     pub fn resolve(&self) -> anyhow::Result<RunDir> {
         let directory = self.runs.directory();
         let Some(run) = &self.run else { return Ok(RunDir::newest(&directory)?) };
-        let named = directory.join(run);
-        let path = if !run.exists() && named.is_dir() { &named } else { run };
-        Ok(RunDir::open(path)?)
+        open(run, &directory)
     }
+}
+
+/// Finds another run that is named where `beside` is one of.
+pub fn resolve_named(run: &Path, beside: &RunArg) -> anyhow::Result<RunDir> {
+    open(run, &beside.runs.directory())
+}
+
+/// A run by its path, or by its name under a directory.
+fn open(run: &Path, directory: &Path) -> anyhow::Result<RunDir> {
+    let named = directory.join(run);
+    let path = if !run.exists() && named.is_dir() { &named } else { run };
+    Ok(RunDir::open(path)?)
 }

@@ -12,6 +12,7 @@ pub mod gaps;
 pub mod gpu;
 mod intervals;
 pub mod kernels;
+mod passes;
 pub mod queues;
 pub mod report;
 pub mod runs;
