@@ -1,7 +1,7 @@
 //! The command line: what may be typed. Each subcommand's arguments stand in its own file.
 
-use crate::commands;
-use clap::{Parser, Subcommand};
+use crate::{commands, help};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Trains DFlash drafters, and says where every millisecond of the training went.
@@ -45,9 +45,22 @@ enum Command {
     Ctl(commands::ctl::Args),
     /// Print a run's records, or only its totals
     Dump(commands::dump::Args),
+    /// Print completions for a shell, or write the man pages
+    Completions(commands::completions::Args),
 }
 
 impl Cli {
+    /// The definition that help, completions and man pages come from.
+    pub fn definition() -> clap::Command {
+        help::grouped(Self::command())
+    }
+
+    /// Takes what was typed; help and mistakes end the process.
+    pub fn take() -> Self {
+        let matches = Self::definition().get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+
     /// Runs the chosen subcommand.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self.command {
@@ -67,6 +80,7 @@ impl Cli {
             Command::Diff(args) => commands::diff::run(&args),
             Command::Ctl(args) => commands::ctl::run(&args),
             Command::Dump(args) => commands::dump::run(&args),
+            Command::Completions(args) => commands::completions::run(&args, Self::definition()),
         }
     }
 }

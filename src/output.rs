@@ -32,18 +32,21 @@ impl OutputArg {
         }
     }
 
-    /// Writes a report that is made piece by piece. `write` says itself what it could not do; a file that it did not
-    /// finish is not there.
+    /// Writes a report that is made piece by piece. A file that was not finished is not there.
     pub fn write_with<T>(&self, write: impl FnOnce(&mut dyn Write) -> anyhow::Result<T>) -> anyhow::Result<T> {
+        let mut written = None;
         match &self.output {
-            Some(path) => write_file_with(path, self.force, write),
+            Some(path) => write_file_with(path, self.force, |file| {
+                written = Some(write(file)?);
+                Ok(())
+            })?,
             None => {
                 let mut stdout = BufWriter::new(std::io::stdout().lock());
-                let written = write(&mut stdout)?;
+                written = Some(write(&mut stdout)?);
                 stdout.flush()?;
-                Ok(written)
             }
         }
+        written.context("nothing was written")
     }
 
     /// Whether it goes to a terminal, which bytes that are no text would confuse.
@@ -111,31 +114,40 @@ pub fn write_file(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> 
     write_file_with(path, force, |file| Ok(file.write_all(bytes)?))
 }
 
-/// The same for what is made piece by piece.
-fn write_file_with<T>(
+/// The same with a file that is too large to be held in memory. What `contents` says failed keeps its own words.
+pub fn write_file_with(
     path: &Path,
     force: bool,
-    write: impl FnOnce(&mut dyn Write) -> anyhow::Result<T>,
-) -> anyhow::Result<T> {
+    contents: impl FnOnce(&mut BufWriter<fs::File>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     check(path, force)?;
     let name = path.file_name().with_context(|| format!("{} names no file", path.display()))?;
     let beside = parent(path).join(format!(".{}.{}", name.to_string_lossy(), std::process::id()));
-    let place = || {
+    let write = || {
         let mut file = BufWriter::new(fs::File::create(&beside)?);
-        let written = write(&mut file)?;
-        file.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
-        fs::rename(&beside, path)?;
-        Ok(written)
+        contents(&mut file)?;
+        file.flush()?;
+        file.get_ref().sync_all()?;
+        Ok(fs::rename(&beside, path)?)
     };
-    place().map_err(|error: anyhow::Error| {
+    write().map_err(|error: anyhow::Error| {
         // What is left of the attempt is of no use to anyone; that it cannot be removed changes nothing.
         let _ = fs::remove_file(&beside);
-        // Bad input is bad input, however far the file had come.
-        if !error.chain().any(|cause| cause.is::<std::io::Error>()) {
-            return error;
+        if is_of_writing(&error) {
+            WhileRunning(error.context(format!("cannot write {}", path.display()))).into()
+        } else {
+            error
         }
-        WhileRunning(error.context(format!("cannot write {}", path.display()))).into()
     })
+}
+
+/// A full disk is a failure while running; what is wrong with what was read is bad input.
+fn is_of_writing(error: &anyhow::Error) -> bool {
+    match error.downcast_ref::<dflash_reports::Error>() {
+        Some(dflash_reports::Error::Write(_)) => true,
+        Some(dflash_reports::Error::Csv(error)) => error.is_io_error(),
+        _ => error.is::<std::io::Error>(),
+    }
 }
 
 fn parent(path: &Path) -> &Path {

@@ -32,18 +32,17 @@ impl RunArg {
     /// Finds the run.
     pub fn resolve(&self) -> anyhow::Result<RunDir> {
         let directory = self.runs.directory();
-        let Some(run) = &self.run else { return Ok(RunDir::newest(&directory)?) };
-        open(run, &directory)
+        self.run.as_ref().map_or_else(|| Ok(RunDir::newest(&directory)?), |run| open(&directory, run))
+    }
+
+    /// Finds another run, where this one is looked for.
+    pub fn resolve_other(&self, run: &PathBuf) -> anyhow::Result<RunDir> {
+        open(&self.runs.directory(), run)
     }
 }
 
-/// Finds another run that is named where `beside` is one of.
-pub fn resolve_named(run: &Path, beside: &RunArg) -> anyhow::Result<RunDir> {
-    open(run, &beside.runs.directory())
-}
-
-/// A run by its path, or by its name under a directory.
-fn open(run: &Path, directory: &Path) -> anyhow::Result<RunDir> {
+/// A path, or a name under the runs.
+fn open(directory: &Path, run: &PathBuf) -> anyhow::Result<RunDir> {
     let named = directory.join(run);
     let path = if !run.exists() && named.is_dir() { &named } else { run };
     Ok(RunDir::open(path)?)

@@ -1,7 +1,7 @@
 //! `dflash flamegraph`: where a run's time went, as a picture or for other viewers.
 
 use crate::output::{OutputArg, say};
-use crate::run_arg::{RunArg, resolve_named};
+use crate::run_arg::RunArg;
 use crate::select_arg::SelectArg;
 use anyhow::bail;
 use dflash_reports::flamegraph::{By, Change, Graph, Options, Time};
@@ -10,7 +10,6 @@ use dflash_reports::timeline::{RunDir, Timeline};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Draw a flame graph of where a run's time went
 #[derive(clap::Args, Debug)]
 pub struct Args {
     #[command(flatten)]
@@ -121,11 +120,11 @@ fn write(args: &Args, name: &str, graph: &Graph) -> anyhow::Result<()> {
     })
 }
 
-fn change(args: &Args, name: &str, base: &std::path::Path, graph: &Graph) -> anyhow::Result<()> {
+fn change(args: &Args, name: &str, base: &PathBuf, graph: &Graph) -> anyhow::Result<()> {
     if !matches!(args.format, Format::Svg | Format::Folded) {
         bail!("--diff is drawn as SVG or written as folded stacks; leave --format out, or say --format folded");
     }
-    let base_run = resolve_named(base, &args.run)?;
+    let base_run = args.run.resolve_other(base)?;
     let base_name = harmless(&base_run.name());
     let change = Change::between(&gather(args, &base_run)?, graph);
     let (before, after) = change.totals();

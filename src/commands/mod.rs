@@ -1,5 +1,6 @@
 //! One file per subcommand: parse, call one library function, pick the exit code.
 
+pub mod completions;
 pub mod ctl;
 pub mod diff;
 #[cfg(feature = "train")]

@@ -9,11 +9,14 @@ use dflash_reports::timeline::{self, State};
 use dflash_reports::trace::{Counts, Options, chrome, perfetto};
 use std::process::ExitCode;
 
-/// Write a run as a trace for ui.perfetto.dev
-///
-/// All ranks, lanes, GPUs and counters on one clock, with arrows from each hand-off's put to its take. `--chrome` writes
-/// Chrome's JSON instead, for viewers that read nothing else, and merges the run's kernel captures in.
+/// What is in the file, and how to open it.
+const ABOUT: &str = "\
+A process per rank, below it a thread per lane, the GPUs with what each lane did on them, items on
+their way between lanes, and the counters; arrows lead from each put to its take. Open the file in
+ui.perfetto.dev (it stays on this machine), or in chrome://tracing after --chrome.";
+
 #[derive(clap::Args, Debug)]
+#[command(after_help = ABOUT)]
 pub struct Args {
     #[command(flatten)]
     run: RunArg,

@@ -4,6 +4,8 @@
 mod bad_input;
 mod ctl;
 mod diff;
+mod flamegraph;
 mod recorded;
 mod report;
 mod support;
+mod trace;

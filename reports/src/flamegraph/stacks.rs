@@ -93,25 +93,34 @@ impl Stacks {
     /// Visits the frames that `keep` keeps, each before those that stand on it, siblings by name; the second argument is
     /// how many frames are below it.
     pub(super) fn walk(&self, keep: impl Fn(u32) -> bool, mut visit: impl FnMut(u32, usize)) {
-        let mut order: Vec<u32> = (1..self.nodes.len() as u32).collect();
-        // Backwards, since the last of a stack comes first.
-        order.sort_unstable_by(|a, b| {
-            let parent = |node: u32| self.nodes[node as usize].parent;
-            parent(*a).cmp(&parent(*b)).then_with(|| self.name(*b).cmp(self.name(*a)))
-        });
-        let parents = |node: u32| {
-            let parent = |at: &u32| self.nodes[*at as usize].parent;
-            let first = order.partition_point(|at| parent(at) < node);
-            let end = order.partition_point(|at| parent(at) <= node);
-            &order[first..end]
+        let above = self.above();
+        // Backwards, since the last that is put here comes out first.
+        let kept = |node: u32| {
+            let mut above: Vec<u32> = above.of(node).iter().copied().filter(|node| keep(*node)).collect();
+            above.sort_unstable_by(|a, b| self.name(*b).cmp(self.name(*a)));
+            above
         };
-        let mut open: Vec<(u32, usize)> = parents(ROOT).iter().map(|node| (*node, 0)).collect();
+        let mut open: Vec<(u32, usize)> = kept(ROOT).into_iter().map(|node| (node, 0)).collect();
         while let Some((node, depth)) = open.pop() {
-            if keep(node) {
-                visit(node, depth);
-                open.extend(parents(node).iter().map(|child| (*child, depth + 1)));
-            }
+            visit(node, depth);
+            open.extend(kept(node).into_iter().map(|child| (child, depth + 1)));
         }
+    }
+
+    /// What stands on each frame.
+    fn above(&self) -> Above {
+        let mut begins = vec![0_u32; self.nodes.len() + 1];
+        self.nodes.iter().skip(1).for_each(|node| begins[node.parent as usize + 1] += 1);
+        for at in 1..begins.len() {
+            begins[at] += begins[at - 1];
+        }
+        let (mut next, mut nodes) = (begins.clone(), vec![ROOT; self.nodes.len() - 1]);
+        for (at, node) in self.nodes.iter().enumerate().skip(1) {
+            let place = &mut next[node.parent as usize];
+            nodes[*place as usize] = at as u32;
+            *place += 1;
+        }
+        Above { begins, nodes }
     }
 
     /// The same with each frame's stack as a text: its names with `;` between.
@@ -132,6 +141,18 @@ impl Stacks {
     /// Frames of a stack, the innermost first.
     pub(super) fn upwards(&self, node: u32) -> impl Iterator<Item = u32> {
         std::iter::successors(Some(node), |at| Some(self.nodes[*at as usize].parent)).take_while(|at| *at != ROOT)
+    }
+}
+
+/// Frames by the one that they stand on: those of a frame are `nodes[begins[frame]..begins[frame + 1]]`.
+struct Above {
+    begins: Vec<u32>,
+    nodes: Vec<u32>,
+}
+
+impl Above {
+    fn of(&self, node: u32) -> &[u32] {
+        &self.nodes[self.begins[node as usize] as usize..self.begins[node as usize + 1] as usize]
     }
 }
 

@@ -25,7 +25,7 @@ pub struct TimeRange {
     pub to: Option<Moment>,
 }
 
-const LENGTH: &str = "a length of time with its unit, such as 500ms, 60s, 2m or 1h30m";
+const LENGTH: &str = "a number with its unit, such as 500ms, 60s, 2m or 1h30m";
 const RANGE: &str = "A..B, each a time since the run's start (30s..2m), a date (2026-11-30T12:00:00Z) or seconds since 1970 (@1796035383); \
      one of them may be left out, and A must come before B";
 

@@ -4,8 +4,10 @@
 mod bad_input;
 mod cost;
 mod cpu;
+mod cut;
 mod diff;
 mod flamegraph;
+mod flamegraph_forms;
 mod forms;
 mod gaps;
 mod instruments;
@@ -13,4 +15,5 @@ mod kernels;
 mod runs;
 mod stages;
 mod support;
+mod trace;
 mod verdict;
