@@ -1,11 +1,14 @@
 //! `dflash trace`, checked with the official classes where they are installed.
 
 use super::support::{dflash, recorded_run};
-use dflash_reports::timeline::{RunDir, State, read};
+use dflash_reports::timeline::record::{Iteration, Kind, Lane, Span, Totals};
+use dflash_reports::timeline::{Manifest, RunDir, SegmentWriter, State, read};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 const RECORDING: &str = "tests/data/recordings/h200";
 
@@ -119,10 +122,58 @@ fn torn_and_live_runs_say_what_they_are() {
         assert_eq!(said.code, Some(0), "{}", said.stderr);
         assert!(said.stderr.contains(word), "{}", said.stderr);
         if let Some(found) = checked(&file) {
-            // The last bytes of both are no whole block.
-            assert_eq!(found["recovered"], true, "{name} {torn}");
+            assert_eq!(found["recovered"], torn, "{name}: the last block of a live run may be in the making");
         }
     }
+}
+
+/// Reads a run again and again while it is being written.
+#[test]
+fn a_training_writes_meanwhile() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = RunDir::create(&dir.path().join("runs"), "live", Manifest::default()).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| write_until(&run, &done));
+        // Until the first block is there.
+        while read(&run).unwrap().iterations.len() < 10 {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        for round in 0..3 {
+            let file = format!("{round}.pftrace");
+            let said = dflash(dir.path(), &["trace", "-o", &file]);
+            assert_eq!(said.code, Some(0), "{}", said.stderr);
+            assert!(said.stderr.contains("the run goes on"), "{}", said.stderr);
+            if round == 0 {
+                checked(&dir.path().join(file));
+            }
+            let said = dflash(dir.path(), &["flamegraph", "--format", "folded", "--last", "60s"]);
+            assert_eq!(said.code, Some(0), "{}", said.stderr);
+            assert!(said.stdout.contains("drafter:0;drafter.forward "), "{}", said.stdout);
+        }
+        done.store(true, Ordering::Relaxed);
+        writer.join().unwrap();
+    });
+}
+
+fn write_until(run: &RunDir, done: &AtomicBool) {
+    let mut stream = SegmentWriter::create(run, 0, 1 << 16).unwrap();
+    let lane = stream.lane(&Lane { name: "drafter:0".into(), device: "cpu".into(), rank: 0 });
+    let name = stream.name("drafter.forward");
+    let mut number = 0;
+    while !done.load(Ordering::Relaxed) {
+        for _ in 0..10 {
+            let (begin_ns, iteration) = (1_000 + number as i64 * 1_000, Some(number));
+            let (index, depth, duration_ns) = (None, 0, 900);
+            stream.span(&Span { name, lane, iteration, index, depth, begin_ns, duration_ns, device: None }).unwrap();
+            let (kind, cpu_ns, tokens) = (Kind::Train, None, None);
+            stream.iteration(&Iteration { lane, number, kind, begin_ns, duration_ns, cpu_ns, tokens }).unwrap();
+            number += 1;
+        }
+        stream.flush(&[], Totals::default()).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    stream.end(&[], Totals::default()).unwrap();
 }
 
 #[test]

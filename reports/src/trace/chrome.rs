@@ -143,7 +143,7 @@ fn lane_events<W: Write>(
     let timeline = content.timeline;
     let mut track = content.lane(lane, rank, counts);
     let mut slots = 0;
-    while let Some(step) = track.next() {
+    for step in track.by_ref() {
         let place = Place::lane(rank.rank, lane, step.slot);
         let name = timeline.lane(lane).map_or("?", |lane| lane.name.as_str());
         say_slots(list, &mut slots, step.slot, name, |slot| Place::lane(rank.rank, lane, slot))?;
@@ -229,7 +229,7 @@ fn device_events<W: Write>(
     let Some(device) = rank.devices.iter().position(|device| *device == about.device) else { return Ok(()) };
     let mut track: Track<usize> = content.device(lane, counts);
     let (mut slots, name) = (0, format!("stream of {}", about.name));
-    while let Some(step) = track.next() {
+    for step in track.by_ref() {
         let Some(span) = content.span(step.item.what).filter(|_| step.edge == Edge::Begin) else { continue };
         say_slots(list, &mut slots, step.slot, &name, |slot| Place::stream(rank.rank, device, lane, slot))?;
         counts.slices += 1;

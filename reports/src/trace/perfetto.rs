@@ -51,7 +51,9 @@ fn is_lossy(timeline: &Timeline, options: &Options) -> bool {
 }
 
 fn is_torn(timeline: &Timeline, options: &Options) -> bool {
-    timeline.health.skipped_bytes > 0 || !timeline.health.ended && !options.live
+    let health = &timeline.health;
+    // Of a run that goes on, the last block may be in the making.
+    health.bad_blocks > 0 || !options.live && (health.skipped_bytes > 0 || !health.ended)
 }
 
 /// The clocks, without which a reader cannot relate the times of sequences, and that a torn file is one.
