@@ -9,6 +9,7 @@
 //! | Function | id 1, name 2, system_name 3 |
 
 use super::{Graph, Time};
+use crate::text::harmless;
 use crate::trace::proto::Message;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -18,7 +19,7 @@ use std::io::{self, Write};
 const PIECE: usize = 64 << 10;
 
 impl Graph {
-    /// Writes the graph for pprof, names as they are.
+    /// Writes the graph for pprof, names as they are, but for what could drive the terminal that pprof prints them to.
     ///
     /// # Errors
     /// What `out` says.
@@ -63,7 +64,7 @@ impl Graph {
         let unit = if self.time == Time::Cpu { "count" } else { "nanoseconds" };
         // The first string must be empty; a frame without a name has none, either.
         for text in self.stacks.names.iter().map(String::as_str).chain([kind, unit]) {
-            profile.text(6, text);
+            profile.text(6, &harmless(text));
             hand_on(&mut profile, PIECE, &mut out)?;
         }
         profile.uint(14, names);

@@ -1,5 +1,6 @@
 //! A Perfetto trace: <https://ui.perfetto.dev> opens it, and what it says stands at the top of `perfetto/packets.rs`.
 
+mod event;
 mod packets;
 mod rank;
 mod tracks;

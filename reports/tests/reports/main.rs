@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod bad_input;
+mod changes;
 mod cost;
 mod cpu;
 mod cut;
@@ -16,4 +17,5 @@ mod runs;
 mod stages;
 mod support;
 mod trace;
+mod trace_reader;
 mod verdict;

@@ -3,7 +3,7 @@
 //! capture of hundreds of megabytes never stands in memory.
 
 use super::super::content::{Content, RankContent};
-use super::{List, Place, micros, process};
+use super::list::{List, Place, STREAMS, micros, process};
 use crate::error::Result;
 use crate::kernels::meta::{Meta, Offset};
 use crate::kernels::{self, trace};
@@ -129,7 +129,7 @@ impl<W: Write> Merging<'_, '_, W> {
         // A device without a lane stands behind those that have one.
         let pid = process(self.rank.rank) + 1 + known.map_or(100 + device.min(300), |at| at as u64);
         let annotation = if category == "gpu_user_annotation" { 1 << 19 } else { 0 };
-        let tid = stream.min(super::STREAMS / 2 - 1) + annotation;
+        let tid = stream.min(STREAMS / 2 - 1) + annotation;
         if self.streams.insert((pid, tid)) {
             let text =
                 if annotation > 0 { format!("stream {stream}, annotations") } else { format!("stream {stream}") };
