@@ -1,7 +1,7 @@
 //! The command line: what may be typed. Each subcommand's arguments stand in its own file.
 
-use crate::commands;
-use clap::{Parser, Subcommand};
+use crate::{commands, help};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Trains DFlash drafters, and says where every millisecond of the training went.
@@ -35,17 +35,32 @@ enum Command {
     Top(commands::top::Args),
     /// Print where each lane's time went
     Report(commands::report::Args),
-    /// Draw a flame graph of a run's wall time
+    /// Draw a flame graph of where a run's time went: wall, device or CPU time, or the change between two runs
     Flamegraph(commands::flamegraph::Args),
+    /// Write a run as a trace for ui.perfetto.dev, or as Chrome's JSON
+    Trace(commands::trace::Args),
     /// Compare two runs, or two CSV reports, and find regressions
     Diff(commands::diff::Args),
     /// Look into a run that goes on, and ask things of it
     Ctl(commands::ctl::Args),
     /// Print a run's records, or only its totals
     Dump(commands::dump::Args),
+    /// Print completions for a shell, or write the man pages
+    Completions(commands::completions::Args),
 }
 
 impl Cli {
+    /// The definition that help, completions and man pages come from.
+    pub fn definition() -> clap::Command {
+        help::grouped(Self::command())
+    }
+
+    /// Takes what was typed; help and mistakes end the process.
+    pub fn take() -> Self {
+        let matches = Self::definition().get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+
     /// Runs the chosen subcommand.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self.command {
@@ -61,9 +76,11 @@ impl Cli {
             Command::Top(args) => commands::top::run(&args),
             Command::Report(args) => commands::report::run(&args),
             Command::Flamegraph(args) => commands::flamegraph::run(&args),
+            Command::Trace(args) => commands::trace::run(&args),
             Command::Diff(args) => commands::diff::run(&args),
             Command::Ctl(args) => commands::ctl::run(&args),
             Command::Dump(args) => commands::dump::run(&args),
+            Command::Completions(args) => commands::completions::run(&args, Self::definition()),
         }
     }
 }

@@ -3,17 +3,17 @@
 mod cli;
 mod commands;
 mod exit;
+mod help;
 mod output;
 mod run_arg;
 mod select_arg;
 #[cfg(feature = "train")]
 mod show;
 
-use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
+    let cli = cli::Cli::take();
     #[cfg(feature = "train")]
     dflash_sys::keep_freed_memory(); // tensors come and go all the time
     exit::without_panics(|| cli.run()).unwrap_or_else(|error| exit::report(&error))

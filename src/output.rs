@@ -32,6 +32,28 @@ impl OutputArg {
         }
     }
 
+    /// Writes a report that is made piece by piece. A file that was not finished is not there.
+    pub fn write_with<T>(&self, write: impl FnOnce(&mut dyn Write) -> anyhow::Result<T>) -> anyhow::Result<T> {
+        let mut written = None;
+        match &self.output {
+            Some(path) => write_file_with(path, self.force, |file| {
+                written = Some(write(file)?);
+                Ok(())
+            })?,
+            None => {
+                let mut stdout = BufWriter::new(std::io::stdout().lock());
+                written = Some(write(&mut stdout)?);
+                stdout.flush()?;
+            }
+        }
+        written.context("nothing was written")
+    }
+
+    /// Whether it goes to a terminal, which bytes that are no text would confuse.
+    pub fn is_terminal(&self) -> bool {
+        self.output.is_none() && std::io::stdout().is_terminal()
+    }
+
     /// The path that was given, if it is a directory or ends like one.
     pub fn directory(&self) -> Option<&Path> {
         let path = self.output.as_deref()?;

@@ -35,6 +35,11 @@ impl RunArg {
         let directory = self.runs.directory();
         self.run.as_ref().map_or_else(|| Ok(RunDir::newest(&directory)?), |run| open(&directory, run))
     }
+
+    /// Finds another run, where this one is looked for.
+    pub fn resolve_other(&self, run: &PathBuf) -> anyhow::Result<RunDir> {
+        open(&self.runs.directory(), run)
+    }
 }
 
 /// One run, or several that are looked at as one.

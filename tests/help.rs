@@ -20,7 +20,7 @@ fn the_commands_and_their_options() {
 
 #[test]
 fn the_commands_that_read() {
-    for command in ["runs", "top", "report", "flamegraph", "diff", "dump", "ctl"] {
+    for command in ["runs", "top", "report", "flamegraph", "trace", "diff", "dump", "ctl", "completions"] {
         insta::assert_snapshot!(command, help(&[command]));
     }
 }

@@ -3,6 +3,7 @@
 mod arrows;
 #[cfg(feature = "train")]
 mod bad_input;
+mod completions;
 mod help;
 mod reading;
 #[cfg(feature = "train")]

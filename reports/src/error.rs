@@ -36,6 +36,14 @@ pub enum Error {
         /// ` on lane x`, or nothing.
         which: String,
     },
+    /// No span has a device time.
+    #[error(
+        "no device time was recorded{which}; only spans with a CUDA stream have one: look at the wall time (--time wall)"
+    )]
+    NothingTimed {
+        /// ` on lane x`, or nothing.
+        which: String,
+    },
     /// No stack was sampled.
     #[error(
         "no CPU sample was recorded{which}; sampling is off unless it is asked for: start it with `dflash ctl cpu`"

@@ -1,44 +1,75 @@
-//! Flame graphs of wall time: every nanosecond of every iteration in one frame, waiting and residue included; and of CPU
-//! time, from sampled stacks.
+//! Flame graphs: of wall time, every nanosecond of every iteration in one frame, waiting and residue included; of device
+//! time, with the gaps by what caused them; and of CPU time, from sampled stacks.
 //!
-//! Below the root stands one frame per lane (`rank1/target:0` from rank 1 on), below it the stages and what is nested
-//! in them. Iterations of other kinds than `train` stand under a frame of their own, `[eval]` and the like. Widths are
-//! host time; the counts of all stacks together are the sum of all iterations. Of CPU time, the functions stand below the
-//! spans that were open, and widths are numbers of samples.
+//! Below the root stands one frame per lane (`rank1/target:0` from rank 1 on), or per rank and role, or per role; below it
+//! the stages and what is nested in them. Iterations of other kinds than `train` stand under a frame of their own,
+//! `[eval]` and the like. Of wall time, the weights of all frames together are the sum of all iterations. Of CPU time, the
+//! functions stand below the spans that were open, and weights are numbers of samples.
 
+mod change;
 mod cpu;
+mod device;
+mod folded;
+mod pprof;
+mod scope;
+mod speedscope;
+mod stacks;
+mod svg;
+mod wall;
+
+pub use change::Change;
 
 use crate::error::{Error, Result};
-use crate::forest::{Forest, Place};
-use crate::stages::RESIDUE;
-use crate::walk::{self, Placed, Window};
-use dflash_timeline::Timeline;
-use dflash_timeline::record::{Iteration, Kind, LaneId};
+use crate::passes::{Take, feed};
+use crate::walk::Window;
+use crate::window::Selection;
+use dflash_timeline::record::{Kind, LaneId};
+use dflash_timeline::{RunDir, Timeline};
+use scope::Scope;
+use stacks::{ROOT, Stacks};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
-/// Nanoseconds or samples by folded stack.
-type Stacks = BTreeMap<String, u64>;
-
-/// What the widths are.
+/// What the weights are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Time {
-    /// Wall time by lane and span.
+    /// Wall time by lane and span, nanoseconds.
     #[default]
     Wall,
+    /// Time of the device spans and of the gaps between them, nanoseconds.
+    Device,
     /// Samples of the stack; a thread that waits is not sampled.
     Cpu,
 }
 
 impl Time {
-    /// `wall` or `CPU`.
+    /// `wall`, `device` or `CPU`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Wall => "wall",
+            Self::Device => "device",
             Self::Cpu => "CPU",
         }
     }
+
+    /// `nanoseconds` or `samples`.
+    #[must_use]
+    pub fn unit(self) -> &'static str {
+        if self == Self::Cpu { "samples" } else { "nanoseconds" }
+    }
+}
+
+/// What stands together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum By {
+    /// Each lane for itself.
+    #[default]
+    Lane,
+    /// Lanes of one role (`target:0`, `target:1`) of a rank together.
+    Rank,
+    /// Lanes of one role together, of all ranks.
+    Merged,
 }
 
 /// What the graph shows, and its words.
@@ -48,6 +79,8 @@ pub struct Options {
     pub window: Window,
     /// Wall time by default.
     pub time: Time,
+    /// By lane by default.
+    pub by: By,
     /// Heading. Default: `wall time by lane`.
     pub title: String,
     /// Line below it. Default: none.
@@ -59,159 +92,158 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let title = "wall time by lane".to_owned();
-        Self { window: Window::default(), time: Time::Wall, title, subtitle: None, no_javascript: false }
+        let (window, time, by) = (Window::default(), Time::Wall, By::Lane);
+        Self { window, time, by, title, subtitle: None, no_javascript: false }
+    }
+}
+
+/// A flame graph, to be drawn or written.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    time: Time,
+    stacks: Stacks,
+    /// Iterations below a frame: of one kind, of one lane or of those that stand together.
+    iterations: BTreeMap<u32, u64>,
+}
+
+impl Graph {
+    /// The graph of a timeline.
+    ///
+    /// # Errors
+    /// [`Error::NothingRecorded`] if there is no iteration in the window, [`Error::NothingTimed`] if there is no device
+    /// time, [`Error::NothingSampled`] if there is no sample; [`Error::NoSuchLane`] and [`Error::NoSuchRank`] if it asks
+    /// for what there is not.
+    pub fn of(timeline: &Timeline, window: &Window, time: Time, by: By) -> Result<Self> {
+        Ok(Self::gather(&Source::Timeline(timeline), window, time, by)?.0)
+    }
+
+    /// The graph of a run, and its timeline for what is to be said about it (without its records, where they need not
+    /// stand in memory).
+    ///
+    /// # Errors
+    /// As [`of`](Self::of), and if the run cannot be read.
+    pub fn of_run(run: &RunDir, selection: &Selection, time: Time, by: By) -> Result<(Self, Timeline)> {
+        if selection.last.is_some() || selection.window.is_some() {
+            // Where a stretch of time begins and ends is known once the recording's ends are.
+            let timeline = dflash_timeline::read(run)?;
+            return Ok((Self::of(&timeline, &selection.resolve(&timeline)?, time, by)?, timeline));
+        }
+        let (lanes, ranks) = (selection.lanes.clone(), selection.ranks.clone());
+        let window = Window { lanes, ranks, ..Window::default() };
+        let (graph, timeline) = Self::gather(&Source::Run(run), &window, time, by)?;
+        Ok((graph, timeline.into_owned()))
+    }
+
+    fn gather<'a>(source: &Source<'a>, window: &Window, time: Time, by: By) -> Result<(Self, Cow<'a, Timeline>)> {
+        let scope = Scope::new(window);
+        let (graph, timeline) = match time {
+            Time::Wall => {
+                let mut wall = wall::Wall::new(scope);
+                let timeline = source.go(&mut wall)?;
+                (wall.finish(&timeline, by), timeline)
+            }
+            Time::Device => {
+                let mut stages = device::Stages::default();
+                source.go(&mut stages)?;
+                let mut device = device::Device::new(scope, stages.0);
+                let timeline = source.go(&mut device)?;
+                (device.finish(&timeline, by), timeline)
+            }
+            Time::Cpu => {
+                let mut cpu = cpu::Cpu::new(scope);
+                let timeline = source.go(&mut cpu)?;
+                (cpu.finish(&timeline, by), timeline)
+            }
+        };
+        window.check_lanes(&timeline)?;
+        if graph.total() > 0 {
+            return Ok((graph, timeline));
+        }
+        let which = if window.lanes.is_empty() { String::new() } else { format!(" on {}", window.lanes.join(", ")) };
+        Err(match time {
+            Time::Wall => Error::NothingRecorded { which },
+            Time::Device => Error::NothingTimed { which },
+            Time::Cpu => Error::NothingSampled { which },
+        })
+    }
+
+    fn new(time: Time) -> Self {
+        Self { time, stacks: Stacks::default(), iterations: BTreeMap::new() }
+    }
+
+    /// All weights together: nanoseconds, or samples.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.stacks.totals()[ROOT as usize]
+    }
+
+    /// The frame below which a lane's iterations of one kind stand.
+    fn root(&mut self, timeline: &Timeline, lane: LaneId, kind: Kind, by: By, iterations: u64) -> u32 {
+        let (name, rank) = timeline.lane(lane).map_or(("?", 0), |lane| (lane.name.as_str(), lane.rank));
+        let role = name.split(':').next().unwrap_or(name);
+        let root = match by {
+            By::Lane if rank > 0 => self.stacks.on(ROOT, &format!("rank{rank}/{name}")),
+            By::Lane => self.stacks.on(ROOT, name),
+            By::Rank => {
+                let rank = self.stacks.on(ROOT, &format!("rank{rank}"));
+                self.stacks.on(rank, role)
+            }
+            By::Merged => self.stacks.on(ROOT, role),
+        };
+        let root = match kind {
+            Kind::Train => root,
+            kind => self.stacks.on(root, &format!("[{}]", kind.as_str())),
+        };
+        *self.iterations.entry(root).or_default() += iterations;
+        root
+    }
+}
+
+/// Where records come from.
+enum Source<'a> {
+    Timeline(&'a Timeline),
+    Run(&'a RunDir),
+}
+
+impl<'a> Source<'a> {
+    /// Hands all records over.
+    fn go(&self, take: &mut impl Take) -> Result<Cow<'a, Timeline>> {
+        match self {
+            Self::Timeline(timeline) => {
+                feed(timeline, take);
+                Ok(Cow::Borrowed(timeline))
+            }
+            Self::Run(run) => {
+                let timeline = dflash_timeline::read(run)?;
+                feed(&timeline, take);
+                Ok(Cow::Owned(timeline))
+            }
+        }
     }
 }
 
 /// Nanoseconds by folded stack, `lane;stage;child`, or samples by `lane;spans;functions`; sorted by stack.
 ///
 /// # Errors
-/// [`Error::NothingRecorded`] if there is no iteration in the window, [`Error::NothingSampled`] if there is no sample,
-/// [`Error::NoSuchLane`] if it asks for a lane that there is not.
+/// As [`Graph::of`].
 pub fn folded(timeline: &Timeline, window: &Window, time: Time) -> Result<BTreeMap<String, u64>> {
-    match time {
-        Time::Wall => wall(timeline, window),
-        Time::Cpu => cpu::folded(timeline, window),
-    }
-}
-
-fn wall(timeline: &Timeline, window: &Window) -> Result<Stacks> {
-    window.check_lanes(timeline)?;
-    let mut trees: BTreeMap<(LaneId, Kind), Tree> = BTreeMap::new();
-    walk::for_each_pass(timeline, window, |iteration, spans| {
-        trees.entry((iteration.lane, iteration.kind)).or_default().add(iteration, spans);
-    });
-    let mut stacks = BTreeMap::new();
-    for ((lane, kind), tree) in &trees {
-        tree.fold(timeline, &root_of(timeline, *lane, *kind), &mut stacks);
-    }
-    stacks.retain(|_, ns| *ns > 0);
-    if stacks.is_empty() {
-        let which = if window.lanes.is_empty() { String::new() } else { format!(" on {}", window.lanes.join(", ")) };
-        return Err(Error::NothingRecorded { which });
-    }
-    Ok(stacks)
+    Ok(Graph::of(timeline, window, time, By::Lane)?.folded())
 }
 
 /// The folded stacks as lines `stack count`, nanoseconds or samples, for other tools.
 ///
 /// # Errors
-/// As [`folded`].
+/// As [`Graph::of`].
 pub fn folded_text(timeline: &Timeline, window: &Window, time: Time) -> Result<String> {
-    Ok(lines(&folded(timeline, window, time)?).fold(String::new(), |text, line| text + &line + "\n"))
+    let mut text = Vec::new();
+    Graph::of(timeline, window, time, By::Lane)?.write_folded(&mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// The flame graph as an SVG file that needs no network.
 ///
 /// # Errors
-/// As [`folded`], or if inferno cannot draw.
+/// As [`Graph::of`], or if inferno cannot draw.
 pub fn svg(timeline: &Timeline, options: &Options) -> Result<Vec<u8>> {
-    let stacks = folded(timeline, &options.window, options.time)?;
-    let lines: Vec<String> = lines(&stacks).collect();
-    let mut drawing = inferno::flamegraph::Options::default();
-    drawing.title.clone_from(&options.title);
-    drawing.subtitle.clone_from(&options.subtitle);
-    drawing.no_javascript = options.no_javascript;
-    // Colours follow from names, so that two graphs of the same code look alike.
-    drawing.deterministic = true;
-    if options.time == Time::Wall {
-        // Counts are whole nanoseconds; people read microseconds.
-        drawing.factor = 1e-3;
-        "µs".clone_into(&mut drawing.count_name);
-        "Span:".clone_into(&mut drawing.name_type);
-    }
-    let mut svg = Vec::new();
-    inferno::flamegraph::from_lines(&mut drawing, lines.iter().map(String::as_str), &mut svg)?;
-    Ok(svg)
-}
-
-fn lines(stacks: &BTreeMap<String, u64>) -> impl Iterator<Item = String> {
-    stacks.iter().map(|(stack, ns)| format!("{stack} {ns}"))
-}
-
-/// Own times of all spans of one lane and kind of iteration.
-#[derive(Default)]
-struct Tree {
-    own_ns: Forest<u64>,
-    residue_ns: u64,
-    /// Of the iteration at hand: the place and the own time of each span.
-    places: Vec<(usize, u64)>,
-}
-
-impl Tree {
-    /// Gives every span its own time (without that of its children), and the residue what is left of the iteration.
-    fn add(&mut self, iteration: &Iteration, spans: &[Placed<'_>]) {
-        self.places.clear();
-        let mut left = iteration.duration_ns;
-        for Placed { span, parent } in spans {
-            let around = parent.map_or(&mut left, |p| &mut self.places[p].1);
-            *around = around.saturating_sub(span.duration_ns);
-            let parent = parent.map(|p| self.places[p].0);
-            let at = self.own_ns.at(Place { parent, name: span.name, index: span.index });
-            self.places.push((at, span.duration_ns));
-        }
-        for (at, own_ns) in &self.places {
-            self.own_ns.nodes[*at].1 += own_ns;
-        }
-        self.residue_ns += left;
-    }
-
-    fn fold(&self, timeline: &Timeline, root: &str, stacks: &mut BTreeMap<String, u64>) {
-        let mut paths: Vec<String> = Vec::with_capacity(self.own_ns.nodes.len());
-        for (place, own_ns) in &self.own_ns.nodes {
-            let above = place.parent.map_or(root, |p| paths[p].as_str());
-            let path = format!("{above};{}", frame(timeline.name(place.name), place.index));
-            *stacks.entry(path.clone()).or_default() += own_ns;
-            paths.push(path);
-        }
-        *stacks.entry(format!("{root};{RESIDUE}")).or_default() += self.residue_ns;
-    }
-}
-
-fn lane_root(timeline: &Timeline, lane: LaneId) -> String {
-    let (name, rank) = timeline.lane(lane).map_or(("", 0), |lane| (lane.name.as_str(), lane.rank));
-    if rank > 0 { format!("rank{rank}/{}", frame(name, None)) } else { frame(name, None) }
-}
-
-fn root_of(timeline: &Timeline, lane: LaneId, kind: Kind) -> String {
-    let mut root = lane_root(timeline, lane);
-    if kind != Kind::Train {
-        let _ = write!(root, ";[{}]", kind.as_str());
-    }
-    root
-}
-
-/// A name that the folded format cannot misread: `;` parts frames, and a number after a space would be a count.
-fn frame(name: &str, index: Option<u64>) -> String {
-    let safe = |c: char| match c {
-        ';' => ':',
-        c if c.is_whitespace() => '_',
-        c if c.is_control() => '\u{fffd}',
-        c => c,
-    };
-    let mut text: String = name.chars().map(safe).collect();
-    if text.is_empty() {
-        text.push('?');
-    }
-    if text.starts_with('#') {
-        text.insert(0, '_');
-    }
-    if let Some(index) = index {
-        let _ = write!(text, "[{index}]");
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::frame;
-
-    #[test]
-    fn frames_cannot_be_misread() {
-        assert_eq!(frame("layer 3", None), "layer_3");
-        assert_eq!(frame("a;b\u{1b}[0m\n", None), "a:b\u{fffd}[0m_");
-        assert_eq!(frame("drafter.layer", Some(3)), "drafter.layer[3]");
-        assert_eq!(frame("", None), "?");
-        assert_eq!(frame("# x", None), "_#_x");
-    }
+    Graph::of(timeline, &options.window, options.time, options.by)?.svg(options)
 }

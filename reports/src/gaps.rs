@@ -7,7 +7,6 @@
 
 use crate::intervals::Union;
 use crate::stages::is_sync;
-use crate::stats::{add, sum};
 use crate::walk::{self, Placed, Window};
 use dflash_timeline::Timeline;
 use dflash_timeline::record::{Iteration, Kind, LaneId, NameId, Span};
@@ -44,19 +43,25 @@ pub struct LaneGaps {
 /// The gaps of every lane that has device times, in the order of the lanes.
 #[must_use]
 pub fn gaps(timeline: &Timeline, window: &Window) -> Vec<LaneGaps> {
-    let timed: BTreeSet<(LaneId, NameId)> =
+    let timed: Timed =
         timeline.spans.iter().filter(|s| s.depth == 0 && s.device.is_some()).map(|s| (s.lane, s.name)).collect();
     let mut lanes: BTreeMap<LaneId, Walker> = BTreeMap::new();
     if timed.is_empty() {
         return Vec::new();
     }
     walk::for_each_pass(timeline, window, |iteration, spans| {
-        if timed.range((iteration.lane, NameId(0))..=(iteration.lane, NameId(u32::MAX))).next().is_some() {
-            lanes.entry(iteration.lane).or_default().add(timeline, &timed, iteration, spans);
+        if Walker::has_lane(&timed, iteration.lane) {
+            lanes.entry(iteration.lane).or_default().add(&timeline.names, &timed, iteration, spans);
         }
     });
     lanes.into_iter().filter_map(|(id, walker)| walker.finish(timeline, id)).collect()
 }
+
+/// Stages that have a device time somewhere, by lane.
+pub(crate) type Timed = BTreeSet<(LaneId, NameId)>;
+
+/// Gaps and waits after which a walker accounts for those that it can: it must not grow with the run.
+const MANY: usize = 4096;
 
 /// What the host waited for.
 #[derive(Default)]
@@ -69,8 +74,8 @@ struct Waits {
 }
 
 impl Waits {
-    fn add(&mut self, timeline: &Timeline, span: &Span) {
-        let name = timeline.name(span.name);
+    fn add(&mut self, names: &[String], span: &Span) {
+        let name = names.get(span.name.0 as usize).map_or("?", String::as_str);
         let list = match name {
             _ if is_sync(name) => &mut self.sync,
             _ if name.ends_with(".wait") => &mut self.input,
@@ -81,10 +86,20 @@ impl Waits {
         list.push((span.begin_ns.max(self.until), end));
         self.until = self.until.max(end);
     }
+
+    fn len(&self) -> usize {
+        self.input.len() + self.room.len() + self.sync.len()
+    }
+
+    fn forget_before(&mut self, ns: i64) {
+        [&mut self.input, &mut self.room, &mut self.sync]
+            .into_iter()
+            .for_each(|list| list.retain(|(_, end)| *end > ns));
+    }
 }
 
 /// Goes along one lane.
-struct Walker {
+pub(crate) struct Walker {
     waits: Waits,
     gaps: Vec<(i64, i64)>,
     /// End of the last device span; `None` where the chain is broken.
@@ -101,29 +116,32 @@ impl Default for Walker {
 }
 
 impl Walker {
-    fn add(
-        &mut self,
-        timeline: &Timeline,
-        timed: &BTreeSet<(LaneId, NameId)>,
-        iteration: &Iteration,
-        spans: &[Placed<'_>],
-    ) {
+    /// Whether a lane has device times at all.
+    pub(crate) fn has_lane(timed: &Timed, lane: LaneId) -> bool {
+        timed.range((lane, NameId(0))..=(lane, NameId(u32::MAX))).next().is_some()
+    }
+
+    /// Goes on by one iteration.
+    pub(crate) fn add(&mut self, names: &[String], timed: &Timed, iteration: &Iteration, spans: &[Placed<'_>]) {
         if iteration.kind != Kind::Train || self.next != Some(iteration.number) {
             self.last_end = None;
         }
         self.next = (iteration.kind == Kind::Train).then(|| iteration.number + 1);
+        if self.gaps.len() + self.waits.len() > MANY {
+            self.settle(iteration.begin_ns);
+        }
         if iteration.kind != Kind::Train {
             return;
         }
         for Placed { span, .. } in spans {
-            self.waits.add(timeline, span);
+            self.waits.add(names, span);
             match span.device {
                 Some(device) if span.depth == 0 => {
                     let end = device.begin_ns.saturating_add_unsigned(device.duration_ns);
                     self.gaps
                         .extend(self.last_end.filter(|last| *last < device.begin_ns).map(|l| (l, device.begin_ns)));
                     self.last_end = Some(self.last_end.map_or(end, |last| last.max(end)));
-                    add(&mut self.found.device_ns, device.duration_ns);
+                    self.found.device_ns = self.found.device_ns.saturating_add(device.duration_ns);
                 }
                 None if span.depth == 0 && timed.contains(&(span.lane, span.name)) => {
                     self.last_end = None;
@@ -134,26 +152,33 @@ impl Walker {
         }
     }
 
-    fn finish(self, timeline: &Timeline, id: LaneId) -> Option<LaneGaps> {
-        let lane = timeline.lane(id)?;
-        let mut found = LaneGaps {
-            lane: lane.name.clone(),
-            device: lane.device.clone(),
-            rank: lane.rank,
-            gaps: self.gaps.len() as u64,
-            ..self.found
-        };
-        let Waits { input, room, sync, .. } = self.waits;
-        let (input, room, sync) = (Union::of(input), Union::of(room), Union::of(sync));
-        for gap in self.gaps {
+    /// Accounts for the gaps that ended by `until`: each wait that began before it is known by then.
+    fn settle(&mut self, until: i64) {
+        let (ended, open): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.gaps).into_iter().partition(|gap| gap.1 <= until);
+        let of = |list: &[(i64, i64)]| Union::of(list.to_vec());
+        let (input, room, sync) = (of(&self.waits.input), of(&self.waits.room), of(&self.waits.sync));
+        let found = &mut self.found;
+        for gap in ended {
             let length = gap.1.abs_diff(gap.0);
             let parts = [input.covered(gap), room.covered(gap), sync.covered(gap)];
-            add(&mut found.total_ns, length);
-            add(&mut found.input_ns, parts[0]);
-            add(&mut found.room_ns, parts[1]);
-            add(&mut found.sync_ns, parts[2]);
-            add(&mut found.launch_ns, length.saturating_sub(sum(parts.into_iter())));
+            found.gaps += 1;
+            found.total_ns = found.total_ns.saturating_add(length);
+            found.input_ns = found.input_ns.saturating_add(parts[0]);
+            found.room_ns = found.room_ns.saturating_add(parts[1]);
+            found.sync_ns = found.sync_ns.saturating_add(parts[2]);
+            found.launch_ns = found.launch_ns.saturating_add(length.saturating_sub(parts.iter().sum()));
         }
-        Some(found)
+        // The next gap begins where the last device span ended, or later.
+        let next = open.iter().map(|gap| gap.0).chain(self.last_end).min().unwrap_or(until);
+        self.waits.forget_before(next);
+        self.gaps = open;
+    }
+
+    /// The gaps of the whole lane.
+    pub(crate) fn finish(mut self, timeline: &Timeline, id: LaneId) -> Option<LaneGaps> {
+        self.settle(i64::MAX);
+        let lane = timeline.lane(id)?;
+        Some(LaneGaps { lane: lane.name.clone(), device: lane.device.clone(), rank: lane.rank, ..self.found })
     }
 }

@@ -7,8 +7,8 @@
 
 mod event;
 mod join;
-mod meta;
-mod trace;
+pub(crate) mod meta;
+pub(crate) mod trace;
 
 use crate::error::Result;
 use crate::intervals::Union;
@@ -127,6 +127,11 @@ struct Device {
 /// # Errors
 /// If the run's directory cannot be listed.
 pub fn captures(run: &RunDir, timeline: &Timeline, window: &Window) -> Result<Vec<Capture>> {
+    Ok(files(run)?.into_iter().map(|name| capture(run.path(), name, timeline, window)).collect())
+}
+
+/// Names of the captures' files in a run's directory, sorted.
+pub(crate) fn files(run: &RunDir) -> Result<Vec<String>> {
     let io = |source| crate::Error::Io { path: run.path().to_owned(), source };
     let mut names = Vec::new();
     for entry in std::fs::read_dir(run.path()).map_err(io)? {
@@ -136,7 +141,7 @@ pub fn captures(run: &RunDir, timeline: &Timeline, window: &Window) -> Result<Ve
         }
     }
     names.sort();
-    Ok(names.into_iter().map(|name| capture(run.path(), name, timeline, window)).collect())
+    Ok(names)
 }
 
 fn capture(directory: &Path, file: String, timeline: &Timeline, window: &Window) -> Capture {

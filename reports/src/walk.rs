@@ -42,7 +42,7 @@ pub(crate) fn for_each_pass<'a>(
 }
 
 /// A span that begins in the very nanosecond in which the iteration ends is the next one's, unless it says otherwise.
-fn is_within(span: &Span, iteration: &Iteration) -> bool {
+pub(crate) fn is_within(span: &Span, iteration: &Iteration) -> bool {
     let end = end_ns(iteration);
     span.lane == iteration.lane
         && (span.begin_ns < end || span.begin_ns == end && span.iteration == Some(iteration.number))
@@ -53,7 +53,7 @@ fn numbered(spans: &[Span]) -> u64 {
 }
 
 /// Finds the span around each span by depth; those that have none although they are deep are counted, not guessed.
-fn place<'a>(spans: &'a [Span], number: u64, placed: &mut Vec<Placed<'a>>, around: &mut Vec<usize>) -> u64 {
+pub(crate) fn place<'a>(spans: &'a [Span], number: u64, placed: &mut Vec<Placed<'a>>, around: &mut Vec<usize>) -> u64 {
     let mut strays = 0;
     around.clear();
     for span in spans {

@@ -1,5 +1,6 @@
 //! One file per subcommand: parse, call one library function, pick the exit code.
 
+pub mod completions;
 pub mod ctl;
 pub mod diff;
 #[cfg(feature = "train")]
@@ -13,5 +14,6 @@ pub mod prepare;
 pub mod report;
 pub mod runs;
 pub mod top;
+pub mod trace;
 #[cfg(feature = "train")]
 pub mod train;

@@ -1,43 +1,56 @@
-//! CPU flame graphs: sampled stacks under the lane and the spans that were open when they hit.
+//! CPU samples under the lane and the spans that were open when they hit.
 
-use super::{Stacks, frame, lane_root};
-use crate::error::{Error, Result};
-use crate::walk::Window;
+use super::scope::Scope;
+use super::stacks::ROOT;
+use super::{By, Graph, Time};
+use crate::passes::Take;
 use dflash_timeline::Timeline;
-use dflash_timeline::record::StackSample;
-use std::collections::BTreeMap;
+use dflash_timeline::record::{Kind, LaneId, NameId, StackSample};
+use std::collections::HashMap;
 
-/// Samples by folded stack, `lane;span;span;function;function`. A thread that no lane claims stands under its own name;
-/// it belongs to no lane, so a window that asks for lanes leaves it out.
-///
-/// # Errors
-/// [`Error::NothingSampled`] if there is no sample in the window, [`Error::NoSuchLane`] if it asks for a lane that there
-/// is not.
-pub(super) fn folded(timeline: &Timeline, window: &Window) -> Result<Stacks> {
-    window.check_lanes(timeline)?;
-    let mut stacks: Stacks = BTreeMap::new();
-    for sample in timeline.stacks.iter().filter(|sample| is_inside(timeline, window, sample)) {
-        *stacks.entry(stack(timeline, sample)).or_default() += 1;
-    }
-    if stacks.is_empty() {
-        let which = if window.lanes.is_empty() { String::new() } else { format!(" on {}", window.lanes.join(", ")) };
-        return Err(Error::NothingSampled { which });
-    }
-    Ok(stacks)
+/// Gathers samples by lane, spans and functions. A thread that no lane claims stands under its own name; it belongs to no
+/// lane, so a window that asks for lanes leaves it out.
+pub(super) struct Cpu {
+    scope: Scope,
+    /// Samples by where they hit: many hit the same place.
+    stacks: HashMap<(Option<LaneId>, NameId, Vec<NameId>), u64>,
 }
 
-fn is_inside(timeline: &Timeline, window: &Window, sample: &StackSample) -> bool {
-    let named = |lane| timeline.lane(lane).is_some_and(|lane| window.lanes.contains(&lane.name));
-    window.from_ns.is_none_or(|from| sample.time_ns >= from)
-        && window.to_ns.is_none_or(|to| sample.time_ns < to)
-        && (window.lanes.is_empty() || sample.lane.is_some_and(named))
+impl Cpu {
+    pub(super) fn new(scope: Scope) -> Self {
+        Self { scope, stacks: HashMap::new() }
+    }
+
+    pub(super) fn finish(self, timeline: &Timeline, by: By) -> Graph {
+        let mut graph = Graph::new(Time::Cpu);
+        for ((lane, thread, names), samples) in self.stacks {
+            let root = match lane {
+                Some(lane) => graph.root(timeline, lane, Kind::Train, by, 0),
+                None => graph.stacks.on(ROOT, timeline.name(thread)),
+            };
+            let stacks = &mut graph.stacks;
+            let node = names.iter().fold(root, |node, name| stacks.on(node, timeline.name(*name)));
+            stacks.add(node, samples);
+        }
+        graph
+    }
 }
 
-fn stack(timeline: &Timeline, sample: &StackSample) -> String {
-    let root = match sample.lane {
-        Some(lane) => lane_root(timeline, lane),
-        None => frame(timeline.name(sample.thread), None),
-    };
-    let names = sample.spans.iter().chain(&sample.frames);
-    names.fold(root, |stack, name| stack + ";" + &frame(timeline.name(*name), None))
+impl Take for Cpu {
+    fn texts(&mut self, timeline: &Timeline) {
+        self.scope.texts(timeline);
+    }
+
+    fn stack(&mut self, sample: &StackSample) {
+        let inside = match sample.lane {
+            Some(lane) => self.scope.has_lane(lane),
+            None => self.scope.is_everyone(),
+        };
+        if inside && self.scope.has_time(sample.time_ns) {
+            // The thread's name counts only where no lane stands for it.
+            let thread = if sample.lane.is_some() { NameId(0) } else { sample.thread };
+            let names = sample.spans.iter().chain(&sample.frames).copied().collect();
+            *self.stacks.entry((sample.lane, thread, names)).or_default() += 1;
+        }
+    }
 }

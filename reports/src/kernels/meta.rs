@@ -10,7 +10,7 @@ use std::path::Path;
 /// What stands beside a capture.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(super) struct Meta {
+pub(crate) struct Meta {
     pub lane: Option<String>,
     pub rank: u32,
     #[serde(alias = "first")]
@@ -31,26 +31,26 @@ pub(super) struct Meta {
 
 /// How to get from CLOCK_REALTIME, by which Kineto dates, to CLOCK_MONOTONIC: by one anchor, or between two.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Offset {
+pub(crate) struct Offset {
     from: Anchor,
     to: Anchor,
 }
 
 impl Meta {
     /// Reads it; an error says in one line what is wrong.
-    pub(super) fn read(path: &Path) -> Result<Self, String> {
+    pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let text = std::fs::read_to_string(path).map_err(|error| format!("{name}: cannot read it: {error}"))?;
         serde_json::from_str(&text).map_err(|error| format!("{name}: not understood: {error}"))
     }
 
     /// Begin and end, monotonic nanoseconds.
-    pub(super) fn window(&self) -> Option<(i64, i64)> {
+    pub(crate) fn window(&self) -> Option<(i64, i64)> {
         self.begin_monotonic_ns.zip(self.end_monotonic_ns).filter(|(begin, end)| begin < end)
     }
 
     /// The way between the clocks: by this file's own anchors, else by the timeline's nearest one.
-    pub(super) fn offset(&self, timeline: &Timeline, near_realtime_ns: Option<i64>) -> Option<Offset> {
+    pub(crate) fn offset(&self, timeline: &Timeline, near_realtime_ns: Option<i64>) -> Option<Offset> {
         let anchor = |monotonic: Option<i64>, realtime: Option<i64>| {
             monotonic.zip(realtime).map(|(monotonic_ns, realtime_ns)| Anchor { monotonic_ns, realtime_ns })
         };
@@ -70,7 +70,7 @@ impl Meta {
 
 impl Offset {
     /// CLOCK_MONOTONIC at a moment of CLOCK_REALTIME. A clock that was stepped in between is off by the step.
-    pub(super) fn monotonic(&self, realtime_ns: i64) -> i64 {
+    pub(crate) fn monotonic(&self, realtime_ns: i64) -> i64 {
         let offset = |anchor: Anchor| i128::from(anchor.monotonic_ns) - i128::from(anchor.realtime_ns);
         let (first, last) = (offset(self.from), offset(self.to));
         let length = i128::from(self.to.realtime_ns) - i128::from(self.from.realtime_ns);

@@ -37,14 +37,14 @@ impl Discarded {
 
 /// What ran on one device: begin and duration, nanoseconds, and on which streams.
 #[derive(Debug, Default)]
-pub(super) struct Kernels {
+pub(crate) struct Kernels {
     pub kernels: Vec<(i64, i64)>,
     pub streams: BTreeSet<i64>,
 }
 
 /// What is kept of a trace.
 #[derive(Debug, Default)]
-pub(super) struct Trace {
+pub(crate) struct Trace {
     /// What all begins are relative to, nanoseconds since 1970; 0 where they are absolute.
     pub base_ns: i64,
     pub devices: BTreeMap<u32, Kernels>,
@@ -53,7 +53,7 @@ pub(super) struct Trace {
 }
 
 /// Reads a trace as far as it can be read.
-pub(super) fn read(path: &Path) -> Trace {
+pub(crate) fn read(path: &Path) -> Trace {
     let mut trace = Trace::default();
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let outcome = File::open(path).map_err(|error| format!("{name}: cannot read it: {error}")).and_then(|file| {
@@ -66,12 +66,12 @@ pub(super) fn read(path: &Path) -> Trace {
 }
 
 impl Trace {
-    pub(super) fn kernels(&self) -> u64 {
+    pub(crate) fn kernels(&self) -> u64 {
         self.devices.values().map(|device| device.kernels.len() as u64).sum()
     }
 
     /// The first kernel's begin, nanoseconds since 1970.
-    pub(super) fn begin(&self) -> Option<i64> {
+    pub(crate) fn begin(&self) -> Option<i64> {
         let begins = self.devices.values().flat_map(|device| &device.kernels).map(|(begin, _)| *begin);
         begins.min().map(|begin| begin.saturating_add(self.base_ns))
     }

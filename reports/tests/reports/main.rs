@@ -2,10 +2,13 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod bad_input;
+mod changes;
 mod cost;
 mod cpu;
+mod cut;
 mod diff;
 mod flamegraph;
+mod flamegraph_forms;
 mod forms;
 mod gaps;
 mod instruments;
@@ -20,4 +23,6 @@ mod speed;
 mod stages;
 mod support;
 mod torn;
+mod trace;
+mod trace_reader;
 mod verdict;
