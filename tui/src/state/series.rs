@@ -17,6 +17,11 @@ impl Bins {
         Self { from_ns, width_ns }
     }
 
+    /// Where the first part begins.
+    pub fn from_ns(self) -> i64 {
+        self.from_ns
+    }
+
     /// The part that `time_ns` falls into; `None` if it falls into none.
     pub fn index(self, time_ns: i64) -> Option<usize> {
         let offset = time_ns.checked_sub(self.from_ns)?;

@@ -36,6 +36,18 @@ impl Curve {
         Self { points, tone: Tone::Second, write: format::percent, floor: Some(0.0) }
     }
 
+    /// The acceptance length; its scale begins at 1, where drafting gains nothing.
+    pub fn tau(rows: &[MetricsRow]) -> Self {
+        let points = points(rows, |row| row.acceptance_length);
+        Self { points, tone: Tone::Good, write: format::three_digits, floor: Some(1.0) }
+    }
+
+    /// The learning rate; its scale begins at 0.
+    pub fn learning_rate(rows: &[MetricsRow]) -> Self {
+        let points = points(rows, |row| row.learning_rate);
+        Self { points, tone: Tone::Accent, write: |rate| format!("{rate:.1e}"), floor: Some(0.0) }
+    }
+
     /// Whether there is nothing to connect.
     pub fn is_empty(&self) -> bool {
         self.points.is_empty()

@@ -1,0 +1,160 @@
+//! A run's directory, looked at again and again.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use std::{fs, io};
+
+use dflash_reports::timeline::{self, Manifest, MetricsRow, RunDir, State as RunState, Tail, Timeline};
+
+use super::keep::Keep;
+use super::{hostname, now_unix_ns};
+use crate::Result;
+use crate::state::{Input, Look, Model};
+
+/// A finished run with more bytes of timeline than this is not read whole: only its last part is shown.
+const WHOLE: u64 = 256 << 20;
+
+/// A run that is being looked at.
+pub struct RunSource {
+    run: RunDir,
+    name: String,
+    recording: Recording,
+    manifest: Manifest,
+    state: RunState,
+    metrics: Vec<MetricsRow>,
+    metrics_stamp: Option<(u64, SystemTime)>,
+    problems: Vec<String>,
+    host: String,
+}
+
+/// A finished run is read once and whole; a running one, and one that is too long, is followed.
+enum Recording {
+    Whole(Box<Timeline>),
+    /// `None` only while it is being replaced.
+    Followed(Option<Box<Tail>>, Keep),
+}
+
+impl Recording {
+    fn open(run: &RunDir, state: RunState) -> Result<Self> {
+        if state != RunState::Running && bytes(&run.timeline_dir()) <= WHOLE {
+            return Ok(Self::Whole(Box::new(timeline::read(run)?)));
+        }
+        let keep = Keep::default();
+        Ok(Self::Followed(Some(Box::new(Tail::open(run)?.with_window(keep.nanoseconds()))), keep))
+    }
+
+    fn timeline(&self) -> Option<&Timeline> {
+        match self {
+            Self::Whole(timeline) => Some(timeline),
+            Self::Followed(tail, _) => tail.as_deref().map(Tail::timeline),
+        }
+    }
+
+    /// Takes what has come, and forgets what is too much.
+    fn poll(&mut self) -> Result<()> {
+        let Self::Followed(place, keep) = self else { return Ok(()) };
+        let Some(tail) = place else { return Ok(()) };
+        tail.poll()?;
+        if keep.shorten(tail.timeline()) {
+            *place = place.take().map(|tail| Box::new(tail.with_window(keep.nanoseconds())));
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of a timeline's segments.
+fn bytes(directory: &Path) -> u64 {
+    let length = |entry: io::Result<fs::DirEntry>| entry.and_then(|entry| entry.metadata()).map_or(0, |data| data.len());
+    fs::read_dir(directory).map_or(0, |entries| entries.map(length).sum())
+}
+
+impl RunSource {
+    /// Opens a run and takes the first look.
+    ///
+    /// # Errors
+    /// When run.json or the timeline's directory cannot be read.
+    pub fn open(run: RunDir) -> Result<Self> {
+        let (manifest, state) = (run.manifest()?, run.state()?);
+        let recording = Recording::open(&run, state)?;
+        let (name, host) = (run.name(), hostname());
+        let (metrics, metrics_stamp, problems) = (Vec::new(), None, Vec::new());
+        let mut source = Self { run, name, recording, manifest, state, metrics, metrics_stamp, problems, host };
+        source.poll();
+        Ok(source)
+    }
+
+    /// Whether the run may still write.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.state == RunState::Running
+    }
+
+    /// Where it lies.
+    #[must_use]
+    pub fn run(&self) -> &RunDir {
+        &self.run
+    }
+
+    /// Looks again. What cannot be read keeps its last value and becomes a line of the screen: a run that is moved or
+    /// removed while it is watched must not end the view.
+    pub fn poll(&mut self) {
+        self.problems.clear();
+        let looked = self.look();
+        self.note(looked);
+        let read = self.read_metrics();
+        self.note(read);
+    }
+
+    fn note(&mut self, looked: Result<()>) {
+        if let Err(error) = looked {
+            self.problems.push(error.to_string());
+        }
+    }
+
+    fn look(&mut self) -> Result<()> {
+        self.recording.poll()?;
+        let before = self.state;
+        (self.manifest, self.state) = (self.run.manifest()?, self.run.state()?);
+        // A finished run that is resumed goes on in the same directory.
+        if self.state == RunState::Running && before != RunState::Running {
+            self.recording = Recording::open(&self.run, self.state)?;
+            return self.look();
+        }
+        Ok(())
+    }
+
+    /// The numbers of the last look.
+    #[must_use]
+    pub fn model(&self, look: &Look) -> Model {
+        let nothing = Timeline::default();
+        let input = Input {
+            name: &self.name,
+            manifest: &self.manifest,
+            state: self.state,
+            here: self.manifest.host == self.host,
+            timeline: self.recording.timeline().unwrap_or(&nothing),
+            metrics: &self.metrics,
+            problems: &self.problems,
+            now_unix_ns: now_unix_ns(),
+        };
+        Model::new(&input, look)
+    }
+
+    /// Reads metrics.csv when it has changed.
+    fn read_metrics(&mut self) -> Result<()> {
+        let path = self.run.metrics_csv();
+        let Some(stamp) = stamp(&path).filter(|stamp| self.metrics_stamp != Some(*stamp)) else { return Ok(()) };
+        self.metrics = timeline::read_metrics(&path)?;
+        self.metrics_stamp = Some(stamp);
+        Ok(())
+    }
+}
+
+/// Length and time of a file; `None` if there is none (yet).
+fn stamp(path: &PathBuf) -> Option<(u64, SystemTime)> {
+    let read = || -> io::Result<_> {
+        let metadata = fs::metadata(path)?;
+        Ok((metadata.len(), metadata.modified()?))
+    };
+    read().ok()
+}
