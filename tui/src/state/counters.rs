@@ -22,6 +22,32 @@ impl History {
     }
 }
 
+/// Fills gaps of at most `most` parts with the reading before: between two samples nothing is unknown, but a sensor that
+/// has fallen silent is.
+pub fn bridged(mut curve: Vec<Option<f64>>, most: usize) -> Vec<Option<f64>> {
+    let mut newest: Option<(usize, f64)> = None;
+    for at in 0..curve.len() {
+        match (curve[at], newest) {
+            (Some(value), Some((before, held))) => {
+                if at - before <= most {
+                    curve[before + 1..at].fill(Some(held));
+                }
+                newest = Some((at, value));
+            }
+            (Some(value), None) => newest = Some((at, value)),
+            (None, _) => {}
+        }
+    }
+    // The part after the newest sample, up to the next one that may come.
+    if let Some((before, held)) = newest {
+        let end = curve.len();
+        if end - before <= most {
+            curve[before + 1..end].fill(Some(held));
+        }
+    }
+    curve
+}
+
 /// Histories of all counters, in the order of [`Timeline::counters`].
 #[derive(Clone, Debug, Default)]
 pub struct Histories(Vec<History>);
@@ -54,5 +80,17 @@ impl Histories {
     #[must_use]
     pub fn at(&self, index: usize) -> Option<&History> {
         self.0.get(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_gaps_are_bridged_and_silence_is_not() {
+        let curve = vec![None, Some(1.0), None, Some(2.0), None, None, None, Some(3.0), None];
+        let (one, three) = (Some(1.0), Some(3.0));
+        assert_eq!(bridged(curve, 2), [None, one, one, Some(2.0), None, None, None, three, three]);
     }
 }

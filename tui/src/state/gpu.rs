@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use dflash_reports::timeline::Timeline;
 
-use super::counters::Histories;
+use super::counters::{Histories, bridged};
+use super::series::Bins;
 
 /// No reading for so long, while others go on: the GPU is lost.
 const LOST: Duration = Duration::from_secs(15);
+/// Samples closer than this belong together.
+const BRIDGED: Duration = Duration::from_secs(6);
 
 /// The sensors with a place of their own on the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -146,7 +149,7 @@ fn reason(bits: u64) -> &'static str {
 }
 
 /// The GPUs of which anything was read, by rank and device.
-pub fn gpus(timeline: &Timeline, histories: &Histories, last_ns: i64) -> Vec<Gpu> {
+pub fn gpus(timeline: &Timeline, histories: &Histories, bins: Bins, last_ns: i64) -> Vec<Gpu> {
     let mut found: BTreeMap<(u32, &str), (Gpu, i64)> = BTreeMap::new();
     for (counter, history) in timeline.counters.iter().zip(histories.all()) {
         let (Some((device, sensor)), Some((time_ns, value))) = (Sensor::of(&counter.name), history.newest) else {
@@ -157,7 +160,7 @@ pub fn gpus(timeline: &Timeline, histories: &Histories, last_ns: i64) -> Vec<Gpu
             (Gpu { device, rank: counter.rank, mig, ..Gpu::default() }, i64::MIN)
         });
         gpu.now.insert(sensor, value);
-        gpu.curves.insert(sensor, history.curve());
+        gpu.curves.insert(sensor, bridged(history.curve(), bins.parts(BRIDGED)));
         *newest = time_ns.max(*newest);
     }
     let mut gpus: Vec<Gpu> = Vec::new();

@@ -181,10 +181,11 @@ impl Model {
 
     /// What the counters, the marks and the records themselves say.
     fn observe(&mut self, timeline: &Timeline, look: &Look, (first, from, last): (i64, i64, i64)) {
-        let histories = Histories::of(timeline, Bins::new(from, last), (from, last));
+        let bins = Bins::new(from, last);
+        let histories = Histories::of(timeline, bins, (from, last));
         let window = Window { from_ns: Some(from), to_ns: Some(last.saturating_add(1)), ..Window::default() };
         self.queues = queues::queues(timeline, &dflash_reports::queues::queues(timeline, &window), &histories);
-        self.gpus = gpu::gpus(timeline, &histories, last);
+        self.gpus = gpu::gpus(timeline, &histories, bins, last);
         self.threads = thread::threads(timeline, &histories, &self.lanes);
         self.process = Process::of(timeline, &histories);
         self.events = event::events(timeline, (first, last));

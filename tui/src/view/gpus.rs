@@ -15,7 +15,7 @@ type Column = (&'static str, usize, fn(&Gpu) -> String);
 
 const COLUMNS: [Column; 8] = [
     ("util", 6, |gpu| known(gpu.now(Sensor::Utilization), |percent| format!("{percent:.0} %"))),
-    ("memory GiB", 13, memory),
+    ("memory GiB", 14, memory),
     ("power W", 11, power),
     ("MHz", 6, |gpu| known(gpu.now(Sensor::Clock), |mhz| format!("{mhz:.0}"))),
     ("°C", 4, |gpu| known(gpu.now(Sensor::Temperature), |degrees| format!("{degrees:.0}"))),

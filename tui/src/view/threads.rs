@@ -42,7 +42,7 @@ pub fn draw(area: Rect, frame: &mut Buffer, state: &State) -> Extent {
 
 fn draw_thread(place: Rect, frame: &mut Buffer, thread: &Thread, (name, inside, curve): (usize, usize, usize)) {
     let words = match &thread.inside {
-        Some((span, since)) => format!("{span} for {}", format::age(*since)),
+        Some((span, since)) => format!("{span} for {}", format::nanoseconds(since.as_nanos() as f64)),
         None if thread.is_lane => "no span".to_owned(),
         None => String::new(),
     };

@@ -253,7 +253,7 @@ fn add_flows(timeline: &mut Timeline) {
     let (Some(loader), Some(target), Some(drafter)) = (lane("loader"), lane("target:0"), lane("drafter:0")) else {
         return;
     };
-    for id in 0..u64::from(LENGTH as u32 / (SECOND as u32 / 7)) {
+    for id in 0..(LENGTH / (SECOND / 7)) as u64 {
         let at = id as i64 * SECOND / 7;
         let mut end = |lane: usize, end, time_ns| {
             timeline.flows.push(Flow { id, end, lane: LaneId(lane as u32), time_ns });
