@@ -7,3 +7,6 @@ mod diff;
 mod recorded;
 mod report;
 mod support;
+mod terminal;
+mod top;
+mod writing;

@@ -14,6 +14,10 @@ use crate::state::{Extent, Gantt, GanttLane, HandOff, State, Stretch};
 enum Row<'a> {
     /// A depth of a lane's host time.
     Host(&'a GanttLane, usize),
+    /// The stages once more, where there is room to make them taller.
+    Again(&'a GanttLane),
+    /// Between two lanes, where there is room.
+    Gap,
     /// A lane's stream.
     Device(&'a GanttLane),
     /// What a lane put and took.
@@ -40,7 +44,8 @@ impl Axis {
 pub fn draw(area: Rect, frame: &mut Buffer, state: &State, colors: bool) -> Extent {
     let area = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
     let gantt = &state.model.gantt;
-    let rows = rows(state);
+    let journeys = if area.height >= 14 { (area.height / 5).min(8) } else { 0 };
+    let rows = rows(state, usize::from(area.height.saturating_sub(2 + journeys)));
     if rows.is_empty() || gantt.to_ns <= gantt.from_ns {
         write::line(area, frame, 0, Line::from(piece("nothing recorded yet", Tone::Dim)));
         return Extent::default();
@@ -48,7 +53,6 @@ pub fn draw(area: Rect, frame: &mut Buffer, state: &State, colors: bool) -> Exte
     let name = rows.iter().map(|row| text::width(&text::clean(&label(row, state)))).max().unwrap_or(0).clamp(8, 20);
     let name = name.min(usize::from(area.width) / 3);
     let left = u16::try_from(name + 1).unwrap_or(area.width);
-    let journeys = if area.height >= 14 { (area.height / 5).min(8) } else { 0 };
     let [head, chart, foot] = [0, 2, area.height.saturating_sub(journeys)].map(|y| area.y + y);
     let columns = area.width.saturating_sub(left);
     let axis = Axis { from_ns: gantt.from_ns, length_ns: (gantt.to_ns - gantt.from_ns) as f64, columns };
@@ -70,14 +74,32 @@ pub fn draw(area: Rect, frame: &mut Buffer, state: &State, colors: bool) -> Exte
     Extent { page, last, lanes, ..Extent::default() }
 }
 
-fn rows(state: &State) -> Vec<Row<'_>> {
+/// The rows, taller and apart where they fit into `room` lines all the same.
+fn rows(state: &State, room: usize) -> Vec<Row<'_>> {
+    let usual = rows_with(state, false, false);
+    let lanes = usual.iter().filter(|row| matches!(row, Row::Host(_, 0))).count();
+    match room.saturating_sub(usual.len()) {
+        left if left >= 2 * lanes => rows_with(state, true, true),
+        left if left >= lanes => rows_with(state, true, false),
+        _ => usual,
+    }
+}
+
+fn rows_with(state: &State, gaps: bool, tall: bool) -> Vec<Row<'_>> {
     let mut rows = Vec::new();
     for lane in &state.model.gantt.lanes {
         let known = state.model.lanes.get(lane.lane);
         if !state.shows(&[known.map_or("", |lane| &lane.name), known.map_or("", |lane| &lane.device)]) {
             continue;
         }
-        rows.extend((0..lane.host.len().max(1)).map(|depth| Row::Host(lane, depth)));
+        if gaps && !rows.is_empty() {
+            rows.push(Row::Gap);
+        }
+        rows.push(Row::Host(lane, 0));
+        if tall {
+            rows.push(Row::Again(lane));
+        }
+        rows.extend((1..lane.host.len()).map(|depth| Row::Host(lane, depth)));
         if !lane.device.is_empty() {
             rows.push(Row::Device(lane));
         }
@@ -97,6 +119,7 @@ fn label(row: &Row, state: &State) -> String {
         Row::Host(_, depth) => format!("{}below", " ".repeat(2 * depth)),
         Row::Device(lane) => format!("  {}", known(lane).map_or("device", |lane| &lane.device)),
         Row::HandOffs(_) => "  hand-offs".to_owned(),
+        Row::Again(_) | Row::Gap => String::new(),
     }
 }
 
@@ -111,7 +134,7 @@ fn draw_scale(area: Rect, frame: &mut Buffer, state: &State, left: u16, axis: Ax
     let mut ticks = 0.0;
     while ticks < axis.length_ns {
         let column = axis.at(axis.from_ns.saturating_add(ticks as i64)) as u16;
-        let words = format!("│{}", format::nanoseconds(ticks));
+        let words = if ticks == 0.0 { "│0".to_owned() } else { format!("│{}", format::nanoseconds(ticks)) };
         if area.height > 1 && usize::from(column) + text::width(&words) <= usize::from(axis.columns) {
             frame.set_string(area.x + left + column, area.y + 1, words, tone(Tone::Dim));
         }
@@ -130,18 +153,24 @@ fn draw_row(place: Rect, frame: &mut Buffer, row: &Row, axis: Axis, colors: bool
     match row {
         Row::Host(lane, depth) => {
             let stretches = lane.host.get(*depth).map_or(&[][..], Vec::as_slice);
-            draw_stretches(place, frame, stretches, axis, colors);
+            draw_stretches(place, frame, stretches, axis, (colors, true));
             if *depth == 0 {
                 draw_begins(place, frame, &lane.iterations, axis);
             }
         }
-        Row::Device(lane) => draw_stretches(place, frame, &lane.device, axis, colors),
+        Row::Again(lane) => {
+            let stretches = lane.host.first().map_or(&[][..], Vec::as_slice);
+            draw_stretches(place, frame, stretches, axis, (colors, false));
+            draw_begins(place, frame, &lane.iterations, axis);
+        }
+        Row::Gap => {}
+        Row::Device(lane) => draw_stretches(place, frame, &lane.device, axis, (colors, true)),
         Row::HandOffs(lane) => draw_hand_offs(place, frame, &lane.hand_offs, axis),
     }
 }
 
-/// Each column shows what took most of it; a stretch with room carries its name.
-fn draw_stretches(place: Rect, frame: &mut Buffer, stretches: &[Stretch], axis: Axis, colors: bool) {
+/// Each column shows what took most of it; a stretch with room carries its name. `look`: in colour, with names.
+fn draw_stretches(place: Rect, frame: &mut Buffer, stretches: &[Stretch], axis: Axis, look: (bool, bool)) {
     let mut owners: Vec<(f64, Option<usize>)> = vec![(0.25, None); usize::from(axis.columns)];
     for (index, stretch) in stretches.iter().enumerate() {
         let (begin, end) = (axis.at(stretch.begin_ns), axis.at(stretch.end_ns));
@@ -156,19 +185,19 @@ fn draw_stretches(place: Rect, frame: &mut Buffer, stretches: &[Stretch], axis: 
     for same in owners.chunk_by(|a, b| a.1 == b.1) {
         if let Some(stretch) = same[0].1.and_then(|index| stretches.get(index)) {
             let at = Rect { x: place.x + column, width: same.len() as u16, ..place };
-            draw_stretch(at, frame, stretch, colors);
+            draw_stretch(at, frame, stretch, look);
         }
         column += same.len() as u16;
     }
 }
 
-fn draw_stretch(place: Rect, frame: &mut Buffer, stretch: &Stretch, colors: bool) {
+fn draw_stretch(place: Rect, frame: &mut Buffer, stretch: &Stretch, (colors, named): (bool, bool)) {
     let paint = theme::stage(&stretch.name);
     let work = stretch.name.rsplit_once('.').map_or(stretch.name.as_str(), |(_, work)| work);
     let width = usize::from(place.width);
     let edge = if colors { "" } else { "▏" };
     let whole = format!("{edge}{work}");
-    let words = if text::width(&text::clean(&whole)) < width { whole } else { edge.to_owned() };
+    let words = if named && text::width(&text::clean(&whole)) < width { whole } else { edge.to_owned() };
     let mut label = text::fit(&words, width);
     let fill = if colors || paint.fill != ' ' { paint.fill } else { '░' };
     label.extend(std::iter::repeat_n(fill, width.saturating_sub(text::width(&label))));
@@ -202,12 +231,17 @@ fn draw_hand_offs(place: Rect, frame: &mut Buffer, hand_offs: &[HandOff], axis: 
             continue;
         }
         let mark = if hand_off.put { "▾" } else { "▴" };
-        let words = format!("{mark}{}", hand_off.id % 1000);
+        let words = format!("{mark}{}", number(hand_off.id));
         let room = usize::from(place.width - column);
         let words = if words.chars().count() <= room { words } else { mark.to_owned() };
         frame.set_string(place.x + column, place.y, &words, theme::batch(hand_off.id));
         free = column + words.chars().count() as u16 + 1;
     }
+}
+
+/// A batch's number among those of its maker: the bits above it say which lane made it.
+fn number(id: u64) -> u64 {
+    id & ((1 << 40) - 1)
 }
 
 fn draw_journeys(area: Rect, frame: &mut Buffer, gantt: &Gantt) {
@@ -219,7 +253,7 @@ fn draw_journeys(area: Rect, frame: &mut Buffer, gantt: &Gantt) {
     for (index, journey) in gantt.journeys.iter().take(usize::from(area.height.saturating_sub(1))).enumerate() {
         let waited = format::nanoseconds(journey.waited_ns as f64);
         let pieces = vec![
-            Span::styled(format!("batch {:<8}", journey.id), theme::batch(journey.id)),
+            Span::styled(format!("batch {:<8} ", number(journey.id)), theme::batch(journey.id)),
             piece(&format!("{} ▸ {}", journey.from, journey.to), Tone::Plain),
             piece(&format!("   {waited}"), Tone::Dim),
         ];
