@@ -76,9 +76,9 @@ fn every_key(terminal: &Terminal) {
         terminal.type_until("/", "only rows with:");
         terminal.type_in("no such row");
         terminal.press(&["Enter"]);
-        terminal.wait("only rows with no such row");
+        terminal.wait("/ only no such row");
         terminal.press(&["Escape"]);
-        terminal.wait_for("all rows", |screen| !screen.contains("only rows with"));
+        terminal.wait_for("all rows", |screen| !screen.contains("no such row"));
         assert_eq!(terminal.modes().split(' ').next(), Some("1"), "it goes on");
     }
 }

@@ -142,7 +142,13 @@ pub fn draw_keys(area: Rect, frame: &mut Buffer, state: &State) {
     let inner = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
     let play = playing(state);
     let interval = format!("{} s", state.interval.as_secs_f64());
-    let mut keys: Vec<(&str, &str)> = vec![("q", "quit"), ("?", "help"), ("p", &play), ("w", state.window.title())];
+    let filter = format!("only {}", text::fit(&state.filter, 16));
+    let mut keys: Vec<(&str, &str)> = vec![("q", "quit"), ("?", "help"), ("p", &play)];
+    // Rows that are left out must not go unnoticed.
+    if !state.filter.is_empty() {
+        keys.push(("/", &filter));
+    }
+    keys.push(("w", state.window.title()));
     if state.model.run.is_live() {
         keys.push(("+-", &interval));
     } else {
@@ -152,14 +158,17 @@ pub fn draw_keys(area: Rect, frame: &mut Buffer, state: &State) {
     if !order.is_empty() {
         keys.extend([("s", state.sorted_by(state.view).unwrap_or("sort")), ("r", "reverse")]);
     }
-    keys.extend([("/", "filter"), ("b", "baseline"), ("tab", "view"), ("jk", "scroll")]);
+    if state.filter.is_empty() {
+        keys.push(("/", "filter"));
+    }
+    keys.extend([("b", "baseline"), ("tab", "view"), ("jk", "scroll")]);
     if state.model.run.liveness == Liveness::Alive {
         keys.push(("LCKTWM", "ask the run"));
     }
     let mut pieces = Vec::new();
     let mut room = usize::from(inner.width);
     for (key, meaning) in keys {
-        let loud = meaning.starts_with("PAUSED") || meaning.starts_with("PLAYS");
+        let loud = ["PAUSED", "PLAYS", "only "].iter().any(|word| meaning.starts_with(word));
         let Some(left) = room.checked_sub(key.len() + text::width(meaning) + 3) else { break };
         room = left;
         let gap = if pieces.is_empty() { "" } else { "  " };
