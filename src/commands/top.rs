@@ -3,11 +3,11 @@
 use crate::exit::WhileRunning;
 use crate::output::OutputArg;
 use crate::run_arg::RunArg;
-use dflash_tui::state::{View, WindowLength};
-use dflash_tui::view::adapt::{Charset, Colors};
 use dflash_reports::report::Report;
 use dflash_reports::stages::Window;
 use dflash_reports::timeline::{self, RunDir};
+use dflash_tui::state::{View, WindowLength};
+use dflash_tui::view::adapt::{Charset, Colors};
 use dflash_tui::{End, Error, Options, Subject, frame, frame_svg, once, terminal_width};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};

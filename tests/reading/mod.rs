@@ -9,4 +9,5 @@ mod report;
 mod support;
 mod terminal;
 mod top;
+mod top_cost;
 mod writing;

@@ -114,11 +114,35 @@ impl Terminal {
     /// The settings of the line (`stty -a`), as the shell sees them.
     pub fn settings(&self) -> String {
         self.line("clear; stty -a; echo settings are above");
-        let screen = self.wait_for("stty", |screen| screen.matches("settings are above").count() >= 1 && screen.contains("icanon"));
+        let screen = self
+            .wait_for("stty", |screen| screen.matches("settings are above").count() >= 1 && screen.contains("icanon"));
         // The size is what it is; the command line itself may still stand there.
         let of_line = |line: &&str| !line.contains("rows") && !line.contains('$') && !line.trim().is_empty();
         screen.lines().filter(of_line).collect::<Vec<_>>().join("\n")
     }
+}
+
+/// A terminal in `directory`; without tmux there is none, and nothing to test.
+pub fn terminal(directory: &Path, columns: u16, lines: u16) -> Option<Terminal> {
+    let terminal = Terminal::open(directory, columns, lines);
+    if terminal.is_none() {
+        eprintln!("left out: tmux is not installed, so there is no real terminal");
+    }
+    terminal
+}
+
+/// The one `dflash` that runs in `directory`.
+pub fn process_in(directory: &Path) -> u32 {
+    let wanted = std::fs::canonicalize(directory).unwrap();
+    let is_its = |process: &Path| {
+        let program = std::fs::read_link(process.join("exe")).ok()?;
+        let works_in = std::fs::read_link(process.join("cwd")).ok()?;
+        (program == Path::new(env!("CARGO_BIN_EXE_dflash")) && works_in == wanted).then_some(())
+    };
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path()));
+    let own: Vec<_> = processes.filter(|process| is_its(process).is_some()).collect();
+    assert_eq!(own.len(), 1, "{own:?}");
+    own[0].file_name().unwrap().to_str().unwrap().parse().unwrap()
 }
 
 impl Drop for Terminal {

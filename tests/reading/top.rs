@@ -3,28 +3,16 @@
 
 use super::ctl::{Live, example_of};
 use super::support::{dflash, recorded_run};
-use super::terminal::Terminal;
+use super::terminal::{Terminal, process_in, terminal};
 use super::writing::Writing;
-use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-const VIEWS: [&str; 9] =
-    ["Overview", "Stages", "Timeline", "Queues", "GPUs", "Threads", "Training", "Events", "Help"];
+const VIEWS: [&str; 9] = ["Overview", "Stages", "Timeline", "Queues", "GPUs", "Threads", "Training", "Events", "Help"];
 
 /// Bytes a second that a steady screen of 120x40 may send.
 const MOST_BYTES: u64 = 4_000;
-
-/// A terminal in `directory`; without tmux there is none, and nothing to test.
-#[expect(clippy::print_stderr, reason = "a test that is left out has to say so")]
-fn terminal(directory: &Path, columns: u16, lines: u16) -> Option<Terminal> {
-    let terminal = Terminal::open(directory, columns, lines);
-    if terminal.is_none() {
-        eprintln!("left out: tmux is not installed, so there is no real terminal");
-    }
-    terminal
-}
 
 fn command(arguments: &str) -> String {
     format!("'{}' top {arguments}", env!("CARGO_BIN_EXE_dflash"))
@@ -133,7 +121,8 @@ fn the_terminal_is_as_before_whatever_ends_it() {
         terminal.line("clear");
         terminal.line(&format!("{} --mouse; echo code=$?", command("")));
         terminal.wait_for("the view", |_| terminal.modes() == "1 0 1");
-        signal_top(signal, dir.path());
+        let id = process_in(dir.path()).to_string();
+        assert!(Command::new("kill").args([&format!("-{signal}"), &id]).status().unwrap().success());
         terminal.wait(&format!("code={code}"));
         assert_eq!((terminal.settings(), terminal.modes()), before, "SIG{signal}");
     }
@@ -151,21 +140,6 @@ fn the_terminal_is_as_before_whatever_ends_it() {
     assert_eq!((terminal.settings(), terminal.modes()), before, "a panic");
 }
 
-/// Sends a signal to the one `dflash top` that runs in `directory`.
-fn signal_top(signal: &str, directory: &Path) {
-    let wanted = std::fs::canonicalize(directory).unwrap();
-    let is_its = |process: &Path| {
-        let program = std::fs::read_link(process.join("exe")).ok()?;
-        let works_in = std::fs::read_link(process.join("cwd")).ok()?;
-        (program == Path::new(env!("CARGO_BIN_EXE_dflash")) && works_in == wanted).then_some(())
-    };
-    let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path()));
-    let own: Vec<_> = processes.filter(|process| is_its(process).is_some()).collect();
-    assert_eq!(own.len(), 1, "{own:?}");
-    let id = own[0].file_name().unwrap().to_str().unwrap().to_owned();
-    assert!(Command::new("kill").args([&format!("-{signal}"), &id]).status().unwrap().success());
-}
-
 /// A shell over a slow line is where this view must work.
 #[test]
 fn a_steady_screen_sends_little() {
@@ -176,15 +150,16 @@ fn a_steady_screen_sends_little() {
     terminal.wait("alive");
     // Until graphs and tables have filled.
     thread::sleep(Duration::from_secs(5));
+    let mut sent = Vec::new();
     for view in ["1", "2", "5"] {
         terminal.type_in(view);
         thread::sleep(Duration::from_secs(2));
         let before = terminal.bytes();
         thread::sleep(Duration::from_secs(5));
-        let a_second = (terminal.bytes() - before) / 5;
-        assert!(a_second > 0, "the screen stands still: nothing was measured");
-        assert!(a_second < MOST_BYTES, "view {view} sends {a_second} bytes a second");
+        sent.push((terminal.bytes() - before) / 5);
     }
+    assert!(sent.iter().all(|bytes| *bytes > 0), "the screen stands still: nothing was measured: {sent:?}");
+    assert!(sent.iter().all(|bytes| *bytes < MOST_BYTES), "bytes a second of the views: {sent:?}");
     terminal.type_in("q");
     terminal.wait_for("the shell", |_| terminal.modes() == "0 1 0");
 }

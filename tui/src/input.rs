@@ -138,10 +138,7 @@ mod tests {
         let h = |view| action(press(KeyCode::Char('h')), Focus::View(view));
         assert_eq!(h(View::Overview), Some(Action::Show(View::Help)));
         assert_eq!((h(View::Stages), h(View::Timeline)), (Some(Action::Left), Some(Action::Left)));
-        assert_eq!(
-            action(press(KeyCode::Char('?')), Focus::View(View::Stages)),
-            Some(Action::Show(View::Help))
-        );
+        assert_eq!(action(press(KeyCode::Char('?')), Focus::View(View::Stages)), Some(Action::Show(View::Help)));
     }
 
     #[test]

@@ -48,7 +48,9 @@ impl Remote {
             let mut progress = |text: &str| drop(sender.send(News::Progress(text.to_owned())));
             let news = match ask(&run, &ranks, &command, &mut progress) {
                 Ok(answer) => News::Done(command, Box::new(answer)),
-                Err(Error::Elsewhere { host }) => News::Failed(command, format!("read only: the trainer runs on {host}")),
+                Err(Error::Elsewhere { host }) => {
+                    News::Failed(command, format!("read only: the trainer runs on {host}"))
+                }
                 Err(error) => News::Failed(command, error.to_string()),
             };
             // The view may have ended meanwhile.
@@ -99,7 +101,8 @@ fn sample_all(run: &RunDir, ranks: &[u32], progress: &mut dyn FnMut(&str)) -> Re
         .iter()
         .copied()
         .filter(|rank| {
-            let asked = Client::connect(run, *rank, "top").and_then(|mut c| c.ask(Ask::CpuStart { hz: CPU_HZ }, progress));
+            let asked =
+                Client::connect(run, *rank, "top").and_then(|mut c| c.ask(Ask::CpuStart { hz: CPU_HZ }, progress));
             asked.is_ok()
         })
         .collect();

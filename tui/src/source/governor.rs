@@ -18,7 +18,8 @@ impl Governor {
     /// Whether it is time.
     #[must_use]
     pub fn is_due(&self, now: Instant) -> bool {
-        self.last.is_none_or(|(ended, took)| now.saturating_duration_since(ended) >= took.saturating_mul(REST).min(OLDEST))
+        self.last
+            .is_none_or(|(ended, took)| now.saturating_duration_since(ended) >= took.saturating_mul(REST).min(OLDEST))
     }
 
     /// Runs `compute`, and remembers how long it took.

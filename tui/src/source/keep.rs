@@ -5,6 +5,8 @@ use std::mem::size_of;
 use dflash_reports::timeline::Timeline;
 use dflash_reports::timeline::record::{Flow, Iteration, Sample, Span, StackSample};
 
+use crate::state::extent;
+
 /// The most that is kept, and the least, nanoseconds.
 const LONGEST: u64 = 1800 * 1_000_000_000;
 const SHORTEST: u64 = 10 * 1_000_000_000;
@@ -33,11 +35,8 @@ impl Keep {
     /// Shortens it if `timeline` has become too much; whether it did. It is not lengthened again: what is gone is gone, and
     /// a run does not record less later on.
     pub fn shorten(&mut self, timeline: &Timeline) -> bool {
-        let Some((first, last)) = timeline.samples.first().zip(timeline.samples.last()).map(|(a, b)| (a.time_ns, b.time_ns))
-        else {
-            return self.shorten_to(bytes(timeline), timeline.extent());
-        };
-        self.shorten_to(bytes(timeline), timeline.extent().map_or(Some((first, last)), |(a, b)| Some((a.min(first), b.max(last)))))
+        let bytes = bytes(timeline);
+        bytes > BYTES && self.shorten_to(bytes, extent(timeline))
     }
 
     fn shorten_to(&mut self, bytes: usize, extent: Option<(i64, i64)>) -> bool {

@@ -3,6 +3,7 @@
 mod alone;
 mod governor;
 mod keep;
+mod metrics;
 mod nvml;
 mod run;
 

@@ -45,7 +45,8 @@ impl Library {
 impl Gpus for Library {
     fn read(&mut self) -> Result<Vec<Reading>, String> {
         let nvml = self.0.as_ref().map_err(Clone::clone)?;
-        let count = nvml.device_count().map_err(|error| format!("NVML does not say how many GPUs there are: {error}"))?;
+        let count =
+            nvml.device_count().map_err(|error| format!("NVML does not say how many GPUs there are: {error}"))?;
         let mut readings = Vec::new();
         for index in 0..count {
             if let Ok(device) = nvml.device_by_index(index) {

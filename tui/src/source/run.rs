@@ -1,12 +1,12 @@
 //! A run's directory, looked at again and again.
 
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::path::Path;
 use std::{fs, io};
 
-use dflash_reports::timeline::{self, Manifest, MetricsRow, RunDir, State as RunState, Tail, Timeline};
+use dflash_reports::timeline::{self, Manifest, RunDir, State as RunState, Tail, Timeline};
 
 use super::keep::Keep;
+use super::metrics::Metrics;
 use super::{hostname, now_unix_ns};
 use crate::Result;
 use crate::state::{Input, Look, Model};
@@ -21,8 +21,7 @@ pub struct RunSource {
     recording: Recording,
     manifest: Manifest,
     state: RunState,
-    metrics: Vec<MetricsRow>,
-    metrics_stamp: Option<(u64, SystemTime)>,
+    metrics: Metrics,
     problems: Vec<String>,
     host: String,
 }
@@ -64,7 +63,8 @@ impl Recording {
 
 /// Bytes of a timeline's segments.
 fn bytes(directory: &Path) -> u64 {
-    let length = |entry: io::Result<fs::DirEntry>| entry.and_then(|entry| entry.metadata()).map_or(0, |data| data.len());
+    let length =
+        |entry: io::Result<fs::DirEntry>| entry.and_then(|entry| entry.metadata()).map_or(0, |data| data.len());
     fs::read_dir(directory).map_or(0, |entries| entries.map(length).sum())
 }
 
@@ -77,8 +77,8 @@ impl RunSource {
         let (manifest, state) = (run.manifest()?, run.state()?);
         let recording = Recording::open(&run, state)?;
         let (name, host) = (run.name(), hostname());
-        let (metrics, metrics_stamp, problems) = (Vec::new(), None, Vec::new());
-        let mut source = Self { run, name, recording, manifest, state, metrics, metrics_stamp, problems, host };
+        let (metrics, problems) = (Metrics::of(run.metrics_csv()), Vec::new());
+        let mut source = Self { run, name, recording, manifest, state, metrics, problems, host };
         source.poll();
         Ok(source)
     }
@@ -101,7 +101,7 @@ impl RunSource {
         self.problems.clear();
         let looked = self.look();
         self.note(looked);
-        let read = self.read_metrics();
+        let read = self.metrics.poll();
         self.note(read);
     }
 
@@ -133,28 +133,11 @@ impl RunSource {
             state: self.state,
             here: self.manifest.host == self.host,
             timeline: self.recording.timeline().unwrap_or(&nothing),
-            metrics: &self.metrics,
+            metrics: self.metrics.rows(),
+            logged: self.metrics.logged(),
             problems: &self.problems,
             now_unix_ns: now_unix_ns(),
         };
         Model::new(&input, look)
     }
-
-    /// Reads metrics.csv when it has changed.
-    fn read_metrics(&mut self) -> Result<()> {
-        let path = self.run.metrics_csv();
-        let Some(stamp) = stamp(&path).filter(|stamp| self.metrics_stamp != Some(*stamp)) else { return Ok(()) };
-        self.metrics = timeline::read_metrics(&path)?;
-        self.metrics_stamp = Some(stamp);
-        Ok(())
-    }
-}
-
-/// Length and time of a file; `None` if there is none (yet).
-fn stamp(path: &PathBuf) -> Option<(u64, SystemTime)> {
-    let read = || -> io::Result<_> {
-        let metadata = fs::metadata(path)?;
-        Ok((metadata.len(), metadata.modified()?))
-    };
-    read().ok()
 }

@@ -24,7 +24,7 @@ pub use command::{Answered, CPU_HZ, CPU_SECONDS, Command, KERNEL_ITERATIONS, Not
 pub use event::{Event, EventKind};
 pub use gantt::{Gantt, GanttLane, HandOff, Journey, Stretch, Zoom};
 pub use gpu::{Gpu, Sensor};
-pub use model::{Input, Lane, Look, Model};
+pub use model::{Input, Lane, Look, Model, extent};
 pub use order::{MANY, Row, Sorting, columns, milliseconds, worse};
 pub use process::{Allocator, Process};
 pub use queues::Queue;

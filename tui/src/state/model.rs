@@ -42,8 +42,10 @@ pub struct Input<'a> {
     pub here: bool,
     /// What was recorded.
     pub timeline: &'a Timeline,
-    /// Rows of metrics.csv.
+    /// Rows of metrics.csv, or as many of them as a chart can show.
     pub metrics: &'a [MetricsRow],
+    /// How many rows metrics.csv has.
+    pub logged: u64,
     /// Files that could not be read, in words.
     pub problems: &'a [String],
     /// The time, nanoseconds since 1970.
@@ -103,8 +105,10 @@ pub struct Model {
     pub lanes: Vec<Lane>,
     /// The queues between them.
     pub queues: Vec<Queue>,
-    /// Rows of metrics.csv, oldest first.
+    /// Rows of metrics.csv, oldest first; every n-th of many.
     pub metrics: Vec<MetricsRow>,
+    /// How many there are.
+    pub logged: u64,
     /// The GPUs of which anything was read.
     pub gpus: Vec<Gpu>,
     /// Threads that work.
@@ -133,7 +137,8 @@ impl Model {
         let run = Run::new(input.name, input.manifest, (input.state, input.here), age, input.now_unix_ns);
         let mut losses = Losses::new(timeline, run.is_live());
         losses.problems.extend_from_slice(input.problems);
-        let mut model = Self { run, losses, metrics: input.metrics.to_vec(), ..Self::default() };
+        let (metrics, logged) = (input.metrics.to_vec(), input.logged);
+        let mut model = Self { run, losses, metrics, logged, ..Self::default() };
         if let Some((first, newest)) = extent {
             let last = look.at_ns.map_or(newest, |at| at.clamp(first, newest));
             let from = look.window.nanoseconds().map_or(first, |ns| last.saturating_sub(ns).max(first));
@@ -196,7 +201,8 @@ impl Model {
 }
 
 /// First and last moment of anything that was recorded.
-fn extent(timeline: &Timeline) -> Option<(i64, i64)> {
+#[must_use]
+pub fn extent(timeline: &Timeline) -> Option<(i64, i64)> {
     // Samples are sorted, and tell that a process lives whose lanes are stuck.
     let samples = timeline.samples.first().zip(timeline.samples.last()).map(|(a, b)| (a.time_ns, b.time_ns));
     match (timeline.extent(), samples) {
@@ -214,7 +220,7 @@ fn inside(timeline: &Timeline, lane: LaneId, last: i64) -> Option<(String, Durat
 /// Milliseconds of the training iterations, where they begin.
 fn total_curve(timeline: &Timeline, lane: LaneId, bins: Bins) -> Vec<Option<f64>> {
     let mut means = Means::default();
-    let first = timeline.iterations.partition_point(|pass| (pass.lane, pass.begin_ns) < (lane, bins.from_ns()));
+    let first = timeline.iterations.partition_point(|pass| (pass.lane, pass.begin_ns) < (lane, bins.begin_ns()));
     let its = timeline.iterations[first..].iter().take_while(|pass| pass.lane == lane);
     for iteration in its.filter(|pass| pass.kind == Kind::Train) {
         means.add(bins.index(iteration.begin_ns), iteration.duration_ns as f64 / 1e6);
@@ -224,7 +230,7 @@ fn total_curve(timeline: &Timeline, lane: LaneId, bins: Bins) -> Vec<Option<f64>
 
 /// Milliseconds per iteration of each stage, where its first span of the iteration begins.
 fn curves(timeline: &Timeline, lane: LaneId, bins: Bins) -> Vec<(String, Vec<Option<f64>>)> {
-    let first = timeline.spans.partition_point(|span| (span.lane, span.begin_ns) < (lane, bins.from_ns()));
+    let first = timeline.spans.partition_point(|span| (span.lane, span.begin_ns) < (lane, bins.begin_ns()));
     let spans = timeline.spans[first..].iter().take_while(|span| span.lane == lane);
     let mut stages: Vec<(NameId, Means, Sum)> = Vec::new();
     for span in spans.filter(|span| span.depth == 0 && span.iteration.is_some()) {

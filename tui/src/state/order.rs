@@ -127,7 +127,8 @@ impl State {
     /// The queues as their view shows them.
     #[must_use]
     pub fn queues(&self) -> Vec<&Queue> {
-        let mut queues: Vec<&Queue> = self.model.queues.iter().filter(|queue| self.shows(&[&queue.row.queue])).collect();
+        let mut queues: Vec<&Queue> =
+            self.model.queues.iter().filter(|queue| self.shows(&[&queue.row.queue])).collect();
         let fill = |queue: &Queue| Some(queue.row.mean / queue.top());
         self.sort(View::Queues, &mut queues, |column, a, b| match column {
             "fill" => worse(fill(a), fill(b)),

@@ -50,7 +50,9 @@ impl Process {
     }
 
     fn add_allocator(&mut self, name: &str, rank: u32, value: f64) {
-        let Some((device, what)) = name.strip_prefix("allocator.").and_then(|rest| rest.split_once('.')) else { return };
+        let Some((device, what)) = name.strip_prefix("allocator.").and_then(|rest| rest.split_once('.')) else {
+            return;
+        };
         if !matches!(what, "reserved" | "active") {
             return;
         }
@@ -64,7 +66,9 @@ impl Process {
     }
 
     fn add_cost(&mut self, name: &str, rank: u32, value: f64) {
-        let Some((lane, what)) = name.strip_prefix("profiler.cost.").and_then(|rest| rest.rsplit_once('.')) else { return };
+        let Some((lane, what)) = name.strip_prefix("profiler.cost.").and_then(|rest| rest.rsplit_once('.')) else {
+            return;
+        };
         if !matches!(what, "low" | "high") {
             return;
         }

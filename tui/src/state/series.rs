@@ -25,7 +25,7 @@ impl Bins {
     }
 
     /// Where the first part begins.
-    pub fn from_ns(self) -> i64 {
+    pub fn begin_ns(self) -> i64 {
         self.from_ns
     }
 

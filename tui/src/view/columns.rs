@@ -67,7 +67,8 @@ impl Column {
     /// What stands in a row: nothing where the question makes no sense, `N/A` where the answer is not known.
     pub fn text(&self, row: &Row) -> String {
         let on_gpu = row.gpu.is_some() || row.lane.is_some_and(|lane| lane.device.starts_with("cuda"));
-        if (self.hardware && (row.again || !on_gpu)) || (!self.hardware && row.lane.is_none() && self.title != "device") {
+        if (self.hardware && (row.again || !on_gpu)) || (!self.hardware && row.lane.is_none() && self.title != "device")
+        {
             return String::new();
         }
         match &self.value {

@@ -14,7 +14,8 @@ pub fn draw(area: Rect, frame: &mut Buffer, state: &State) -> Extent {
     let area = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
     let events = state.events();
     if events.is_empty() {
-        let words = if state.filter.is_empty() { "no warning, checkpoint or mark yet" } else { "no event passes the filter" };
+        let words =
+            if state.filter.is_empty() { "no warning, checkpoint or mark yet" } else { "no event passes the filter" };
         write::line(area, frame, 0, Line::from(piece(words, Tone::Dim)));
         return Extent::default();
     }
@@ -37,7 +38,10 @@ pub fn draw(area: Rect, frame: &mut Buffer, state: &State) -> Extent {
         };
         let pieces = vec![
             piece(&text::right(after, 10), Tone::Dim),
-            piece(&format!("  {}", text::left(kind.map_or("", EventKind::word), 11)), kind.map_or(Tone::Plain, tone_of)),
+            piece(
+                &format!("  {}", text::left(kind.map_or("", EventKind::word), 11)),
+                kind.map_or(Tone::Plain, tone_of),
+            ),
             piece(words, Tone::Plain),
         ];
         write::line(area, frame, index + 1, Line::from(pieces));

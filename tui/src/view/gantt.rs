@@ -127,7 +127,8 @@ fn label(row: &Row, state: &State) -> String {
 fn draw_scale(area: Rect, frame: &mut Buffer, state: &State, left: u16, axis: Axis) {
     let gantt = &state.model.gantt;
     let before = state.model.at_ns.map_or(0, |at| at.saturating_sub(gantt.to_ns));
-    let place = if before > 0 { format!(", {} before the end", format::nanoseconds(before as f64)) } else { String::new() };
+    let place =
+        if before > 0 { format!(", {} before the end", format::nanoseconds(before as f64)) } else { String::new() };
     let detail = format!("{}{place}; z Z zoom, arrows move", format::nanoseconds(axis.length_ns));
     write::heading(area, frame, 0, "Timeline", &detail);
     let step = round_step(axis.length_ns, usize::from(axis.columns) / 14);

@@ -110,7 +110,8 @@ fn lines_each(height: u16, count: usize) -> usize {
 fn draw_heading(area: Rect, frame: &mut Buffer, name: usize, columns: &[&Column], state: &State) {
     let title = format!("GPU, {}", state.window.title());
     let mut pieces = vec![piece(&text::left(&title, name), Tone::Dim)];
-    pieces.extend(columns.iter().map(|(title, width, _)| piece(&format!(" {}", text::right(title, *width)), Tone::Dim)));
+    pieces
+        .extend(columns.iter().map(|(title, width, _)| piece(&format!(" {}", text::right(title, *width)), Tone::Dim)));
     let order = match state.sorted_by(View::Gpus) {
         Some("device") | None if state.model.gpus.len() > MANY => "  worst first".to_owned(),
         Some("device") | None => String::new(),

@@ -53,7 +53,16 @@ fn symbol(heat: Heat) -> Span<'static> {
         Heat::Unknown => ('·', Tone::Dim),
         Heat::Share(share) => {
             let step = (share.clamp(0.0, 1.0) * 7.0).round() as usize;
-            (STEPS[step], if share >= 0.7 { Tone::Good } else if share >= 0.35 { Tone::Second } else { Tone::Area })
+            (
+                STEPS[step],
+                if share >= 0.7 {
+                    Tone::Good
+                } else if share >= 0.35 {
+                    Tone::Second
+                } else {
+                    Tone::Area
+                },
+            )
         }
     };
     Span::styled(letter.to_string(), tone(as_tone))

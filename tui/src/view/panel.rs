@@ -15,7 +15,8 @@ pub fn draw(area: Rect, frame: &mut Buffer, state: &State, panel: &Panel) -> Ext
     let page = usize::from(area.height.saturating_sub(1));
     let last = panel.lines.len().saturating_sub(page);
     let first = state.scroll.min(last);
-    let lines = format!("lines {}-{} of {}, Esc closes", first + 1, (first + page).min(panel.lines.len()), panel.lines.len());
+    let lines =
+        format!("lines {}-{} of {}, Esc closes", first + 1, (first + page).min(panel.lines.len()), panel.lines.len());
     write::heading(area, frame, 0, &panel.title, &lines);
     for (index, words) in panel.lines.iter().skip(first).take(page).enumerate() {
         let words = text::fit(words, usize::from(area.width));
@@ -40,6 +41,11 @@ pub fn message(state: &State) -> Option<Line<'static>> {
     }
     let filter = &state.filter;
     (!filter.is_empty()).then(|| {
-        Line::from(vec![piece("only rows with ", Tone::Dim), piece(filter, Tone::Strong), Span::raw("   "), piece("Esc shows all", Tone::Dim)])
+        Line::from(vec![
+            piece("only rows with ", Tone::Dim),
+            piece(filter, Tone::Strong),
+            Span::raw("   "),
+            piece("Esc shows all", Tone::Dim),
+        ])
     })
 }

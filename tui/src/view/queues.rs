@@ -13,7 +13,8 @@ use crate::state::{Extent, Queue, State, View, resample};
 pub fn draw_view(area: Rect, frame: &mut Buffer, state: &State) -> Extent {
     let area = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
     let queues = state.queues();
-    let order = state.sorted_by(View::Queues).filter(|by| *by != "pipeline").map_or(String::new(), |by| format!(", by {by}"));
+    let order =
+        state.sorted_by(View::Queues).filter(|by| *by != "pipeline").map_or(String::new(), |by| format!(", by {by}"));
     write::heading(area, frame, 0, "Queues", &format!("depth over time, {}{order}", state.window.title()));
     let place = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
     if queues.is_empty() {
@@ -30,14 +31,20 @@ pub fn draw_view(area: Rect, frame: &mut Buffer, state: &State) -> Extent {
     let tall = if each >= 3 { each - 1 } else { each };
     for (index, queue) in shown.iter().enumerate() {
         let Ok(index) = u16::try_from(index) else { break };
-        let at = Rect { y: place.y + index * each, height: tall.min(place.height.saturating_sub(index * each)), ..place };
+        let at =
+            Rect { y: place.y + index * each, height: tall.min(place.height.saturating_sub(index * each)), ..place };
         draw(at, frame, &[queue], tall);
         if tall >= 3 {
             let row = &queue.row;
             let full = queue.capacity.filter(|most| *most > 0.0).map(|most| format::percent(row.mean / most));
             let words = format!("max {}, {} readings", format::short(row.max), format::whole(row.samples as f64));
             write::line(at, frame, 1, Line::from(piece(&format!("  {words}"), Tone::Dim)));
-            write::line(at, frame, 2, Line::from(piece(&format!("  on average {} full", format::known(full, |f| f)), Tone::Dim)));
+            write::line(
+                at,
+                frame,
+                2,
+                Line::from(piece(&format!("  on average {} full", format::known(full, |f| f)), Tone::Dim)),
+            );
         }
     }
     Extent { page, last, ..Extent::default() }

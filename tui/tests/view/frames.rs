@@ -11,7 +11,6 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use ratatui::style::Color;
-use std::fmt::Write as _;
 
 const SMALL: (u16, u16) = (80, 24);
 const USUAL: (u16, u16) = (120, 40);
@@ -35,7 +34,7 @@ fn snapshot(name: &str, scene: &Scene, views: &[View], sizes: &[(u16, u16)], cha
         let mut all = String::new();
         for view in views {
             let text = frame_text(&frame(&mut scene.show_view(*view), *size, charset));
-            write!(all, "===== {}\n{text}", view.title()).unwrap();
+            all += &format!("===== {}\n{text}", view.title());
         }
         insta::assert_snapshot!(format!("{name}-{}x{}", size.0, size.1), all);
     }
@@ -51,7 +50,8 @@ fn one_gpu_and_two() {
     let views = [View::Overview, View::Gpus, View::Timeline];
     snapshot("one-gpu", &Scene::gpus(1), &views, &[SMALL], NO_COLOR);
     // One is divided and gives little, the other lacks a sensor.
-    let scene = Scene::gpus(2).lacking("cuda:1", "utilization").lacking("cuda:1", "power").lacking("cuda:1", "throttle");
+    let scene =
+        Scene::gpus(2).lacking("cuda:1", "utilization").lacking("cuda:1", "power").lacking("cuda:1", "throttle");
     let scene = scene.lacking("cuda:0", "temperature");
     let text = "cuda:1 (GPU-7f) is divided (MIG): the whole GPU is sampled, not the part in use";
     snapshot("two-gpus", &scene.marked(Severity::Info, text), &views, &[USUAL], NO_COLOR);
@@ -226,4 +226,32 @@ fn the_numbers_are_the_reports() {
     assert_eq!(model.queues.iter().map(|queue| queue.row.clone()).collect::<Vec<_>>(), report.queues);
     let tables: Vec<_> = model.lanes.into_iter().filter_map(|lane| lane.table).collect();
     assert_eq!(tables, report.stages.lanes);
+}
+
+/// `cargo test --release -p dflash-tui -- --ignored --nocapture a_frame_is_drawn_fast`
+#[test]
+#[ignore = "prints figures of this machine"]
+fn a_frame_is_drawn_fast() {
+    let scene = Scene::gpus(64);
+    for view in View::ALL {
+        let state = scene.show_view(view);
+        let mut times = Vec::new();
+        for _ in 0..200 {
+            let mut frame = Buffer::empty(ratatui::layout::Rect::new(0, 0, LARGE.0, LARGE.1));
+            let began = std::time::Instant::now();
+            view::draw(&state, &mut frame, Charset::default());
+            times.push(began.elapsed().as_secs_f64() * 1e3);
+        }
+        times.sort_by(f64::total_cmp);
+        let began = std::time::Instant::now();
+        let model = scene.model(&state.look());
+        let look = began.elapsed().as_secs_f64() * 1e3;
+        println!(
+            "{:<9} {:.2} ms a frame (median), {:.2} ms (95 of 100); the numbers of {} lanes {look:.1} ms",
+            view.title(),
+            times[100],
+            times[190],
+            model.lanes.len()
+        );
+    }
 }

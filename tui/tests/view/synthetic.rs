@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use dflash_reports::timeline::record::{
-    Anchor, Counter, CounterId, DeviceTime, Flow, FlowEnd, Iteration, Kind, Lane, LaneId, Mark, NameId, OpenSpan, Sample,
-    Severity, Span,
+    Anchor, Counter, CounterId, DeviceTime, Flow, FlowEnd, Iteration, Kind, Lane, LaneId, Mark, NameId, OpenSpan,
+    Sample, Severity, Span,
 };
 use dflash_reports::timeline::{Manifest, MetricsRow, State as RunState, Timeline};
 use dflash_tui::state::{Action, Input, Look, Model, State, View, WindowLength};
@@ -177,6 +177,7 @@ impl Scene {
             here: true,
             timeline: &self.timeline,
             metrics: &self.metrics,
+            logged: self.metrics.len() as u64,
             problems: &self.problems,
             now_unix_ns: BOOT + LENGTH + SECOND / 2,
         };
