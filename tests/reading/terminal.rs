@@ -123,6 +123,7 @@ impl Terminal {
 }
 
 /// A terminal in `directory`; without tmux there is none, and nothing to test.
+#[expect(clippy::print_stderr, reason = "a test that is left out has to say so")]
 pub fn terminal(directory: &Path, columns: u16, lines: u16) -> Option<Terminal> {
     let terminal = Terminal::open(directory, columns, lines);
     if terminal.is_none() {

@@ -90,8 +90,9 @@ impl App {
         } else if !self.state.paused && self.governor.is_due(self.looked) {
             let source = &mut self.source;
             self.governor.run(|| {
-                source.poll();
-                self.state.model = source.model(&self.state.look());
+                if source.poll() {
+                    self.state.model = source.model(&self.state.look());
+                }
             });
         }
     }

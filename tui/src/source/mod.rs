@@ -36,11 +36,14 @@ impl Source {
         }
     }
 
-    /// Looks again.
-    pub fn poll(&mut self) {
+    /// Looks again; whether the numbers may have changed.
+    pub fn poll(&mut self) -> bool {
         match self {
             Self::Run(source) => source.poll(),
-            Self::Alone(source) => source.poll(),
+            Self::Alone(source) => {
+                source.poll();
+                true
+            }
         }
     }
 

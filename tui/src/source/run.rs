@@ -12,7 +12,7 @@ use crate::Result;
 use crate::state::{Input, Look, Model};
 
 /// A finished run with more bytes of timeline than this is not read whole: only its last part is shown.
-const WHOLE: u64 = 256 << 20;
+const WHOLE: u64 = 64 << 20;
 
 /// A run that is being looked at.
 pub struct RunSource {
@@ -96,13 +96,17 @@ impl RunSource {
     }
 
     /// Looks again. What cannot be read keeps its last value and becomes a line of the screen: a run that is moved or
-    /// removed while it is watched must not end the view.
-    pub fn poll(&mut self) {
-        self.problems.clear();
+    /// removed while it is watched must not end the view. Says whether the numbers may have changed: of a run that goes on
+    /// its age does, of one that is over nothing.
+    pub fn poll(&mut self) -> bool {
+        let before = (self.manifest.clone(), self.state, self.metrics.logged(), std::mem::take(&mut self.problems));
         let looked = self.look();
         self.note(looked);
         let read = self.metrics.poll();
         self.note(read);
+        let (manifest, state, logged, problems) = before;
+        let same = (&manifest, state, logged) == (&self.manifest, self.state, self.metrics.logged());
+        self.is_live() || !same || problems != self.problems
     }
 
     fn note(&mut self, looked: Result<()>) {

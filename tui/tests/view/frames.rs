@@ -194,6 +194,21 @@ fn a_filter_leaves_only_what_it_names() {
     }
 }
 
+#[test]
+fn ranks_are_told_apart() {
+    let mut scene = Scene::gpus(2);
+    scene.timeline.lanes[2].rank = 1;
+    for counter in scene.timeline.counters.iter_mut().filter(|counter| counter.name.contains("cuda:1")) {
+        counter.rank = 1;
+    }
+    for view in [View::Overview, View::Timeline] {
+        let text = frame_text(&frame(&mut scene.show_view(view), USUAL, NO_COLOR));
+        assert!(text.contains("target:0 ") && text.contains("drafter:0 r1"), "{text}");
+    }
+    let text = frame_text(&frame(&mut scene.show_view(View::Gpus), USUAL, NO_COLOR));
+    assert!(text.contains("cuda:0 ") && text.contains("cuda:1 r1"), "{text}");
+}
+
 /// What was is shown as it was: nothing of what came later.
 #[test]
 fn a_recording_is_played_from_its_start() {

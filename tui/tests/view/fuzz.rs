@@ -6,7 +6,7 @@ use crate::synthetic::Scene;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use dflash_reports::timeline::State as RunState;
 use dflash_tui::input;
-use dflash_tui::state::Next;
+use dflash_tui::state::{Next, State};
 use dflash_tui::view;
 use dflash_tui::view::adapt::{Charset, Colors};
 use proptest::prelude::*;
@@ -37,11 +37,15 @@ const SPECIAL: [KeyCode; 20] = [
 ];
 
 /// Built once: their frames are what is tested.
-static SCENES: LazyLock<[Scene; 6]> = LazyLock::new(|| {
+static SCENES: LazyLock<[(Scene, State); 6]> = LazyLock::new(|| {
     let nothing = Scene { metrics: Vec::new(), ..Scene::new(&[]) };
     let torn = Scene::pipeline().ended(RunState::Died, false);
     let finished = Scene::gpus(2).ended(RunState::Finished, true);
-    [Scene::pipeline(), Scene::gpus(20).losing("cuda:3"), Scene::hostile(), nothing, torn, finished]
+    let many = Scene::gpus(20).losing("cuda:3");
+    [Scene::pipeline(), many, Scene::hostile(), nothing, torn, finished].map(|scene| {
+        let state = scene.show();
+        (scene, state)
+    })
 });
 
 fn key() -> impl Strategy<Value = KeyCode> {
@@ -64,7 +68,7 @@ fn size() -> impl Strategy<Value = (u16, u16)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(12) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(8) })]
 
     #[test]
     fn no_size_and_no_key_panics(
@@ -73,8 +77,8 @@ proptest! {
         click in (0u16..300, 0u16..3),
         charset in charset(),
     ) {
-        for scene in SCENES.iter() {
-            let mut state = scene.show();
+        for (scene, state) in SCENES.iter() {
+            let mut state = state.clone();
             for ((columns, lines), key) in sizes.iter().zip(&keys) {
                 let mut frame = Buffer::empty(Rect::new(0, 0, *columns, *lines));
                 let extent = view::draw(&state, &mut frame, charset);
