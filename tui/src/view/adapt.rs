@@ -55,7 +55,8 @@ impl Charset {
         // `15;0`: white on black. 7 and the colours from 9 on are light.
         let ground = set("COLORFGBG").and_then(|value| value.rsplit(';').next()?.parse::<u8>().ok());
         let light = ground.is_some_and(|ground| ground == 7 || (9..=15).contains(&ground));
-        Self { colors, unicode: unicode && term != "dumb", light }
+        // The console of Linux has a font of 512 letters: no dots, no eighths.
+        Self { colors, unicode: unicode && term != "dumb" && term != "linux", light }
     }
 }
 
@@ -178,9 +179,13 @@ mod tests {
         assert_eq!(environment(&xterm), Charset { colors: Colors::Palette, ..Charset::default() });
         assert_eq!(environment(&[("COLORTERM", "truecolor")]).colors, Colors::True);
         assert_eq!(environment(&[("NO_COLOR", "1"), ("COLORTERM", "truecolor")]).colors, Colors::None);
+        assert!(!environment(&[("TERM", "xterm"), ("LANG", "de_DE.ISO-8859-1")]).unicode);
+        for term in ["screen", "tmux", "vt220"] {
+            assert_eq!(environment(&[("TERM", term), ("LANG", "C.UTF-8")]).colors, Colors::Sixteen, "{term}");
+        }
         assert_eq!(environment(&[("NO_COLOR", ""), ("COLORTERM", "truecolor")]).colors, Colors::True);
         assert_eq!(
-            environment(&[("TERM", "linux"), ("LC_ALL", "C")]),
+            environment(&[("TERM", "linux"), ("LC_ALL", "C.UTF-8")]),
             Charset { colors: Colors::Sixteen, unicode: false, light: false }
         );
     }

@@ -42,7 +42,8 @@ fn draw_curves(area: Rect, frame: &mut Buffer, model: &Model) {
         let places = Layout::horizontal(shares).spacing(2).split(*place);
         for ((title, curve), place) in side_by_side.iter().zip(places.iter()) {
             if place.height > 1 {
-                write::heading(*place, frame, 0, title, "by step");
+                let detail = if *title == "Accuracy" { "by step; behind it each slot's" } else { "by step" };
+                write::heading(*place, frame, 0, title, detail);
                 chart::draw(Rect { y: place.y + 1, height: place.height - 1, ..*place }, frame, curve);
             }
         }
