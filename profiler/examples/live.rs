@@ -20,7 +20,10 @@ const LONGEST: Duration = Duration::from_secs(120);
 fn main() -> Result<(), Box<dyn Error>> {
     let runs = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("runs"), PathBuf::from);
     let run = RunDir::create(&runs, "live", Manifest::default())?;
-    let profiler = Profiler::start(Options::new(run.clone()))?;
+    let mut options = Options::new(run.clone());
+    // It uses no GPU; and it has few iterations, so none shall be bare.
+    (options.nvml.every, options.bare.pairs) = (None, 0);
+    let profiler = Profiler::start(options)?;
     profiler.kernel_capture(Arc::new(NoKernels));
     println!("{}", run.path().display());
     work(&profiler, &run);

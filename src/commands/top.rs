@@ -3,10 +3,14 @@
 use crate::exit::WhileRunning;
 use crate::output::OutputArg;
 use crate::run_arg::RunArg;
+use dflash_reports::report::Report;
+use dflash_reports::timeline::{self, RunDir};
+use dflash_reports::window::Selection;
 use dflash_tui::state::{View, WindowLength};
 use dflash_tui::view::adapt::{Charset, Colors};
-use dflash_tui::{End, Error, Options, frame, frame_svg, once, terminal_width};
+use dflash_tui::{End, Error, Options, Subject, frame, frame_svg, once, terminal_width};
 use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -17,6 +21,9 @@ pub struct Args {
     /// Print one frame and end; so it does when stdout is no terminal
     #[arg(long)]
     once: bool,
+    /// Print the numbers instead, as `dflash report --format json` does, and end
+    #[arg(long, conflicts_with_all = ["format", "view", "size"])]
+    json: bool,
     /// How to print that frame
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -38,6 +45,15 @@ pub struct Args {
     /// Draw without colours, as it does where NO_COLOR is set
     #[arg(long)]
     no_color: bool,
+    /// The terminal's background; `auto` asks COLORFGBG and takes it for dark where that says nothing
+    #[arg(long, value_enum, default_value_t = Background::Auto)]
+    background: Background,
+    /// Compare the stages to those of this run (key b)
+    #[arg(long, value_name = "RUN")]
+    baseline: Option<PathBuf>,
+    /// Take the mouse from the beginning (key m); text can then be selected only with Shift
+    #[arg(long)]
+    mouse: bool,
     #[command(flatten)]
     output: OutputArg,
 }
@@ -51,10 +67,39 @@ enum Format {
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum Background {
+    Auto,
+    Dark,
+    Light,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
 enum ViewName {
     Overview,
     Stages,
+    Timeline,
+    Queues,
+    Gpus,
+    Threads,
     Training,
+    Events,
+    Help,
+}
+
+impl ViewName {
+    fn view(self) -> View {
+        match self {
+            Self::Overview => View::Overview,
+            Self::Stages => View::Stages,
+            Self::Timeline => View::Timeline,
+            Self::Queues => View::Queues,
+            Self::Gpus => View::Gpus,
+            Self::Threads => View::Threads,
+            Self::Training => View::Training,
+            Self::Events => View::Events,
+            Self::Help => View::Help,
+        }
+    }
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, Debug)]
@@ -69,19 +114,23 @@ enum WindowName {
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    let run = args.run.resolve()?;
+    let subject = args.subject()?;
     args.output.check()?;
-    let options = args.options();
+    let options = args.options(&subject)?;
     let live = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
+    if args.json {
+        args.output.write(json(&subject)?.as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if args.once || args.format == Format::Svg || args.output.is_given() || !live {
         let text = match args.format {
-            Format::Text => once(run, &options)?,
-            Format::Svg => frame_svg(&frame(run, &options)?),
+            Format::Text => once(subject, &options)?,
+            Format::Svg => frame_svg(&frame(subject, &options)?),
         };
         args.output.write(text.as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
-    match dflash_tui::run(run, &options) {
+    match dflash_tui::run(subject, &options) {
         Ok(End::Quit) => Ok(ExitCode::SUCCESS),
         Ok(End::Signal(signal)) => Ok(ExitCode::from(128 + u8::try_from(signal).unwrap_or(0))),
         Err(error @ Error::Timeline(_)) => Err(error.into()),
@@ -90,13 +139,22 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 impl Args {
-    fn options(&self) -> Options {
+    /// The run; where none is, and none was named, this machine's GPUs.
+    fn subject(&self) -> anyhow::Result<Subject> {
+        match self.run.resolve() {
+            Ok(run) => Ok(Subject::Run(run)),
+            Err(error) => match error.downcast_ref() {
+                Some(none @ timeline::Error::NoRuns { .. }) => Ok(Subject::Gpus(none.to_string())),
+                _ => Err(error),
+            },
+        }
+    }
+
+    fn options(&self, subject: &Subject) -> anyhow::Result<Options> {
         let mut options = Options::default();
-        options.view = self.view.map(|view| match view {
-            ViewName::Overview => View::Overview,
-            ViewName::Stages => View::Stages,
-            ViewName::Training => View::Training,
-        });
+        options.view = self.view.map(ViewName::view);
+        options.mouse = self.mouse;
+        options.baseline = self.baseline.as_deref().map(|named| baseline(named, subject)).transpose()?;
         options.window = self.window.map(|window| match window {
             WindowName::Seconds10 => WindowLength::Seconds10,
             WindowName::Minute => WindowLength::Minute,
@@ -107,7 +165,7 @@ impl Args {
         options.charset = self.charset();
         let columns = terminal_width().unwrap_or(options.size.0);
         options.size = self.size.map_or((columns, None), |(columns, lines)| (columns, Some(lines)));
-        options
+        Ok(options)
     }
 
     /// What the terminal can show; a picture can show everything.
@@ -117,10 +175,33 @@ impl Args {
             Format::Svg => Charset::default(),
         };
         charset.unicode &= !self.ascii;
+        charset.light = match self.background {
+            Background::Auto => charset.light,
+            Background::Dark => false,
+            Background::Light => true,
+        };
         if self.no_color {
             charset.colors = Colors::None;
         }
         charset
+    }
+}
+
+/// A path, or the name of a run that lies beside the one that is shown.
+fn baseline(named: &Path, subject: &Subject) -> anyhow::Result<RunDir> {
+    let beside = match subject {
+        Subject::Run(run) => run.path().parent().map(|parent| parent.join(named)),
+        _ => None,
+    };
+    let path = beside.filter(|beside| !named.exists() && beside.is_dir());
+    Ok(RunDir::open(path.as_deref().unwrap_or(named))?)
+}
+
+/// The run's report, the same as `dflash report --format json` prints.
+fn json(subject: &Subject) -> anyhow::Result<String> {
+    match subject {
+        Subject::Run(run) => Ok(Report::of_runs(std::slice::from_ref(run), &Selection::default())?.0.json()?),
+        _ => anyhow::bail!("there is no run to report on; name one, or leave --json away to see this machine's GPUs"),
     }
 }
 

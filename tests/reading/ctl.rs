@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// Another process that records: the profiler's example `live`.
-struct Live {
-    process: Child,
-    run: RunDir,
+pub struct Live {
+    pub process: Child,
+    pub run: RunDir,
 }
 
 impl Live {
-    fn start(directory: &Path) -> Self {
+    pub fn start(directory: &Path) -> Self {
         Self::with_runtime_directory(directory, None)
     }
 
@@ -40,13 +40,18 @@ impl Drop for Live {
 
 /// Builds the example. It is not a dependency: that would bring the spans back into a binary built without them.
 fn example() -> PathBuf {
-    let build = ["build", "-q", "-p", "dflash-profiler", "--example", "live", "--offline", "--locked"];
+    example_of("dflash-profiler", "live")
+}
+
+/// Builds an example of a crate.
+pub fn example_of(package: &str, name: &str) -> PathBuf {
+    let build = ["build", "-q", "-p", package, "--example", name, "--offline", "--locked"];
     let mut command = Command::new(env!("CARGO"));
     command.args(build).args(["--message-format", "json"]).current_dir(env!("CARGO_MANIFEST_DIR"));
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let messages = output.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
-    let mut programs = messages.filter(|message: &Value| message["target"]["name"] == "live");
+    let mut programs = messages.filter(|message: &Value| message["target"]["name"] == name);
     programs.find_map(|message| message["executable"].as_str().map(PathBuf::from)).expect("cargo says where it is")
 }
 

@@ -12,4 +12,8 @@ mod other_readers;
 mod recorded;
 mod report;
 mod support;
+mod terminal;
+mod top;
+mod top_cost;
 mod trace;
+mod writing;

@@ -1,12 +1,12 @@
 //! Which key means what. The one place that knows keys; [`crate::state::State`] knows only what they mean.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
-use crate::state::{Action, View};
+use crate::state::{Action, Control, Focus, View};
 
-/// What a key press means while `view` is shown; `None` for a key without a meaning.
+/// What a key press means while `focus` has the keys; `None` for a key without a meaning.
 #[must_use]
-pub fn action(key: KeyEvent, view: View) -> Option<Action> {
+pub fn action(key: KeyEvent, focus: Focus) -> Option<Action> {
     if key.kind == KeyEventKind::Release {
         return None;
     }
@@ -14,18 +14,42 @@ pub fn action(key: KeyEvent, view: View) -> Option<Action> {
     if key.modifiers.contains(KeyModifiers::CONTROL) {
         return match key.code {
             KeyCode::Char('c' | 'C') => Some(Action::Quit),
+            KeyCode::Char('z' | 'Z') => Some(Action::Suspend),
+            KeyCode::Char('l') => Some(Action::Redraw),
+            KeyCode::Char('u') if focus == Focus::Text => Some(Action::Back),
             KeyCode::Char('f') => Some(Action::PageDown),
             KeyCode::Char('b') => Some(Action::PageUp),
-            KeyCode::Char('l') => Some(Action::Redraw),
             _ => None,
         };
     }
     if key.modifiers.contains(KeyModifiers::ALT) {
         return None;
     }
-    match key.code {
-        KeyCode::Char(letter) => character(letter, view),
-        KeyCode::Esc => Some(Action::Back),
+    match (key.code, focus) {
+        (KeyCode::Char(letter), Focus::View(view)) => character(letter, view),
+        (KeyCode::Char(letter), _) => Some(Action::Type(letter)),
+        (KeyCode::Backspace, Focus::Text) => Some(Action::Erase),
+        (KeyCode::Enter, _) => Some(Action::Accept),
+        (KeyCode::Esc, _) => Some(Action::Back),
+        // While something is asked, keys that move would only confuse.
+        (code, Focus::View(_)) => movement(code),
+        _ => None,
+    }
+}
+
+/// What the mouse means.
+#[must_use]
+pub fn mouse(event: MouseEvent) -> Option<Action> {
+    match event.kind {
+        MouseEventKind::ScrollDown => Some(Action::Down),
+        MouseEventKind::ScrollUp => Some(Action::Up),
+        MouseEventKind::Down(MouseButton::Left) => Some(Action::Click(event.column, event.row)),
+        _ => None,
+    }
+}
+
+fn movement(code: KeyCode) -> Option<Action> {
+    match code {
         KeyCode::Tab => Some(Action::NextView),
         KeyCode::BackTab => Some(Action::PreviousView),
         KeyCode::Up => Some(Action::Up),
@@ -44,24 +68,49 @@ fn character(letter: char, view: View) -> Option<Action> {
     let action = match letter {
         'q' => Action::Quit,
         // `h` is both "help" and the left of hjkl in this field's tools: it moves where there is something to the left.
-        'h' if view == View::Stages => Action::Left,
+        'h' if matches!(view, View::Stages | View::Timeline) => Action::Left,
         '?' | 'h' => Action::Show(View::Help),
-        '1' => Action::Show(View::Overview),
-        '2' => Action::Show(View::Stages),
-        '3' => Action::Show(View::Training),
-        '4' => Action::Show(View::Help),
+        '1'..='9' => Action::Show(View::numbered(letter.to_digit(10)? as usize)?),
         'p' | ' ' => Action::Pause,
         '+' | '=' => Action::Slower,
         '-' | '_' => Action::Faster,
         'w' => Action::NextWindow,
+        '[' => Action::Scrub(-1),
+        ']' => Action::Scrub(1),
+        '{' => Action::Scrub(-10),
+        '}' => Action::Scrub(10),
+        '<' => Action::SpeedDown,
+        '>' => Action::SpeedUp,
+        'z' | 'i' => Action::ZoomIn,
+        'Z' | 'o' => Action::ZoomOut,
+        's' => Action::SortNext,
+        'S' => Action::SortPrevious,
+        'r' => Action::Reverse,
+        '/' => Action::Filter,
+        'b' => Action::Baseline,
+        'm' => Action::Mouse,
         'k' => Action::Up,
         'j' => Action::Down,
         'l' => Action::Right,
         'g' => Action::Home,
         'G' => Action::End,
-        _ => return None,
+        _ => return control(letter),
     };
     Some(action)
+}
+
+/// Capitals ask the run for something.
+fn control(letter: char) -> Option<Action> {
+    let control = match letter {
+        'L' => Control::Level,
+        'C' => Control::Cpu,
+        'K' => Control::Kernels,
+        'T' => Control::Stacks,
+        'W' => Control::Checkpoint,
+        'M' => Control::Mark,
+        _ => return None,
+    };
+    Some(Action::Ask(control))
 }
 
 #[cfg(test)]
@@ -73,26 +122,33 @@ mod tests {
     }
 
     #[test]
-    fn control_c_and_q_quit_in_every_view() {
-        for view in View::ALL {
-            assert_eq!(action(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL), view), Some(Action::Quit));
-            assert_eq!(action(press(KeyCode::Char('q')), view), Some(Action::Quit));
+    fn control_c_quits_everywhere_and_q_where_it_is_no_letter() {
+        let control_c = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+        for focus in View::ALL.map(Focus::View).into_iter().chain([Focus::Text, Focus::Question]) {
+            assert_eq!(action(control_c, focus), Some(Action::Quit));
         }
+        for view in View::ALL {
+            assert_eq!(action(press(KeyCode::Char('q')), Focus::View(view)), Some(Action::Quit));
+        }
+        assert_eq!(action(press(KeyCode::Char('q')), Focus::Text), Some(Action::Type('q')));
     }
 
     #[test]
     fn h_is_help_except_where_left_leads_somewhere() {
-        assert_eq!(action(press(KeyCode::Char('h')), View::Overview), Some(Action::Show(View::Help)));
-        assert_eq!(action(press(KeyCode::Char('h')), View::Stages), Some(Action::Left));
-        assert_eq!(action(press(KeyCode::Char('?')), View::Stages), Some(Action::Show(View::Help)));
+        let h = |view| action(press(KeyCode::Char('h')), Focus::View(view));
+        assert_eq!(h(View::Overview), Some(Action::Show(View::Help)));
+        assert_eq!((h(View::Stages), h(View::Timeline)), (Some(Action::Left), Some(Action::Left)));
+        assert_eq!(action(press(KeyCode::Char('?')), Focus::View(View::Stages)), Some(Action::Show(View::Help)));
     }
 
     #[test]
     fn a_release_or_an_unknown_key_means_nothing() {
+        let overview = Focus::View(View::Overview);
         let mut key = press(KeyCode::Char('q'));
         key.kind = KeyEventKind::Release;
-        assert_eq!(action(key, View::Overview), None);
-        assert_eq!(action(press(KeyCode::F(5)), View::Overview), None);
-        assert_eq!(action(KeyEvent::new(KeyCode::Char('q'), KeyModifiers::ALT), View::Overview), None);
+        assert_eq!(action(key, overview), None);
+        assert_eq!(action(press(KeyCode::F(5)), overview), None);
+        assert_eq!(action(KeyEvent::new(KeyCode::Char('q'), KeyModifiers::ALT), overview), None);
+        assert_eq!(action(press(KeyCode::Down), Focus::Question), None);
     }
 }

@@ -5,6 +5,7 @@ mod error;
 pub mod input;
 mod keys;
 mod print;
+mod remote;
 mod source;
 pub mod state;
 mod svg;
@@ -17,8 +18,8 @@ pub use error::{Error, Result};
 pub use print::frame_text;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use source::Source;
-use state::{Action, State, View, WindowLength};
+use source::{AloneSource, RunSource, Source};
+use state::{Action, Baseline, Look, Model, State, View, WindowLength};
 pub use svg::frame_svg;
 use view::adapt::{Charset, Colors};
 
@@ -36,6 +37,10 @@ pub struct Options {
     pub window: Option<WindowLength>,
     /// What the terminal can show; full colour and Unicode.
     pub charset: Charset,
+    /// Take the mouse from the beginning.
+    pub mouse: bool,
+    /// A run whose stages are compared to.
+    pub baseline: Option<RunDir>,
     /// Columns and lines of a printed frame; 120 columns, and as many lines as it takes.
     pub size: (u16, Option<u16>),
 }
@@ -43,7 +48,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let (interval, charset) = (Duration::from_secs(1), Charset::default());
-        Self { view: None, interval, window: None, charset, size: (120, None) }
+        Self { view: None, interval, window: None, charset, mouse: false, baseline: None, size: (120, None) }
     }
 }
 
@@ -56,12 +61,28 @@ pub enum End {
     Signal(i32),
 }
 
+/// What to show.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Subject {
+    /// A run, live or finished.
+    Run(RunDir),
+    /// This machine's GPUs, because there is no run; says why there is none.
+    Gpus(String),
+}
+
+impl From<RunDir> for Subject {
+    fn from(run: RunDir) -> Self {
+        Self::Run(run)
+    }
+}
+
 /// Shows a run in the terminal until the user leaves. The terminal is as before afterwards, whatever happens.
 ///
 /// # Errors
 /// When the run cannot be read or the terminal cannot be used.
-pub fn run(run: RunDir, options: &Options) -> Result<End> {
-    let (source, state) = look(run, options)?;
+pub fn run(subject: impl Into<Subject>, options: &Options) -> Result<End> {
+    let (source, state) = look(subject.into(), options)?;
     app::follow(source, state, options.charset)
 }
 
@@ -69,13 +90,20 @@ pub fn run(run: RunDir, options: &Options) -> Result<End> {
 ///
 /// # Errors
 /// When the run cannot be read.
-pub fn once(run: RunDir, options: &Options) -> Result<String> {
-    let (_, mut state) = look(run, options)?;
+pub fn once(subject: impl Into<Subject>, options: &Options) -> Result<String> {
+    let (source, mut state) = look(subject.into(), options)?;
     state.keys = false;
     let charset = Charset { colors: Colors::None, ..options.charset };
-    let mut print = |view| frame_text(&frame_of(&mut state, view, options.size, charset));
+    let mut print = |view| {
+        state.apply(Action::Show(view));
+        state.model = source.model(&state.look());
+        frame_text(&frame_of(&mut state, options.size, charset))
+    };
     if let Some(view) = options.view {
         return Ok(print(view));
+    }
+    if source.run().is_none() {
+        return Ok(print(View::Gpus));
     }
     let (overview, stages) = (print(View::Overview), print(View::Stages));
     // One head is enough.
@@ -87,10 +115,9 @@ pub fn once(run: RunDir, options: &Options) -> Result<String> {
 ///
 /// # Errors
 /// When the run cannot be read.
-pub fn frame(run: RunDir, options: &Options) -> Result<Buffer> {
-    let (_, mut state) = look(run, options)?;
-    let view = state.view;
-    Ok(frame_of(&mut state, view, options.size, options.charset))
+pub fn frame(subject: impl Into<Subject>, options: &Options) -> Result<Buffer> {
+    let (_, mut state) = look(subject.into(), options)?;
+    Ok(frame_of(&mut state, options.size, options.charset))
 }
 
 /// Columns of the terminal that stdout is; `None` if it is none.
@@ -101,17 +128,28 @@ pub fn terminal_width() -> Option<u16> {
     columns.map(|(columns, _)| columns)
 }
 
-fn look(run: RunDir, options: &Options) -> Result<(Source, State)> {
-    let source = Source::open(run)?;
+fn look(subject: Subject, options: &Options) -> Result<(Source, State)> {
+    let (source, view) = match subject {
+        Subject::Run(run) => (Source::Run(Box::new(RunSource::open(run)?)), View::Overview),
+        Subject::Gpus(why) => {
+            (Source::Alone(Box::new(AloneSource::new(Box::new(source::Library::load()), why))), View::Gpus)
+        }
+    };
     let usual = if source.is_live() { WindowLength::Minute } else { WindowLength::Whole };
     let window = options.window.unwrap_or(usual);
-    let mut state = State::new(source.model(window), options.interval, window);
-    state.apply(Action::Show(options.view.unwrap_or_default()));
+    let mut state = State::new(Model::default(), options.interval, window);
+    state.apply(Action::Show(options.view.unwrap_or(view)));
+    state.model = source.model(&state.look());
+    state.mouse = options.mouse;
+    if let Some(run) = &options.baseline {
+        let whole = Look { window: WindowLength::Whole, ..Look::default() };
+        let model = RunSource::open(run.clone())?.model(&whole);
+        (state.baseline, state.comparing) = (Some(Baseline::of(&model, &model.run.name)), true);
+    }
     Ok((source, state))
 }
 
-fn frame_of(state: &mut State, view: View, (columns, lines): (u16, Option<u16>), charset: Charset) -> Buffer {
-    state.apply(Action::Show(view));
+fn frame_of(state: &mut State, (columns, lines): (u16, Option<u16>), charset: Charset) -> Buffer {
     let columns = columns.clamp(view::SMALLEST.0, 400);
     let lines = lines.unwrap_or_else(|| view::wanted_lines(state)).clamp(view::SMALLEST.1, 400);
     let mut frame = Buffer::empty(Rect::new(0, 0, columns, lines));

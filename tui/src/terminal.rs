@@ -5,12 +5,16 @@ use std::panic;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
 use crossterm::{cursor, execute, terminal};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 
 /// Whether this process holds the terminal; the guard and the panic hook both look, the first one restores.
 static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Whether the mouse was taken.
+static MOUSE: AtomicBool = AtomicBool::new(false);
 
 /// The terminal in raw mode on its alternate screen. Dropping it restores what was there, and so does a panic.
 pub struct Screen {
@@ -24,17 +28,51 @@ impl Screen {
     /// When stdout is no terminal, or refuses.
     pub fn take() -> io::Result<Self> {
         hook_panics();
-        TAKEN.store(true, Ordering::SeqCst);
-        let taken = terminal::enable_raw_mode()
-            .and_then(|()| execute!(io::stdout(), terminal::EnterAlternateScreen, cursor::Hide))
-            .and_then(|()| Terminal::new(CrosstermBackend::new(io::stdout())));
-        match taken {
+        match enter().and_then(|()| Terminal::new(CrosstermBackend::new(io::stdout()))) {
             Ok(terminal) => Ok(Self { terminal }),
             Err(error) => {
                 restore();
                 Err(error)
             }
         }
+    }
+
+    /// Gives the terminal back and stops the program, as Ctrl-Z does; returns when the shell continues it.
+    ///
+    /// # Errors
+    /// When the terminal cannot be taken again.
+    pub fn suspend(&mut self) -> io::Result<()> {
+        let mouse = MOUSE.load(Ordering::SeqCst);
+        restore();
+        signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)?;
+        self.resume(mouse)
+    }
+
+    /// Takes the terminal again after it was stopped from outside: the shell may have set it as it likes.
+    ///
+    /// # Errors
+    /// When the terminal cannot be taken again.
+    pub fn continued(&mut self) -> io::Result<()> {
+        let mouse = MOUSE.load(Ordering::SeqCst);
+        restore();
+        self.resume(mouse)
+    }
+
+    fn resume(&mut self, mouse: bool) -> io::Result<()> {
+        enter()?;
+        self.mouse(mouse)?;
+        self.terminal.clear()
+    }
+
+    /// Takes the mouse, or gives it back.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn mouse(&mut self, wanted: bool) -> io::Result<()> {
+        if MOUSE.swap(wanted, Ordering::SeqCst) == wanted {
+            return Ok(());
+        }
+        if wanted { execute!(io::stdout(), EnableMouseCapture) } else { execute!(io::stdout(), DisableMouseCapture) }
     }
 
     /// Whether the terminal was given back meanwhile, because some thread panicked.
@@ -55,10 +93,20 @@ impl Drop for Screen {
     }
 }
 
+/// Raw mode, alternate screen, no cursor.
+fn enter() -> io::Result<()> {
+    TAKEN.store(true, Ordering::SeqCst);
+    terminal::enable_raw_mode()?;
+    execute!(io::stdout(), terminal::EnterAlternateScreen, cursor::Hide)
+}
+
 /// Leaves the alternate screen and raw mode, once. Errors are ignored: after SIGHUP there is no terminal left to restore.
 fn restore() {
     if TAKEN.swap(false, Ordering::SeqCst) {
         let mut stdout = io::stdout();
+        if MOUSE.swap(false, Ordering::SeqCst) {
+            let _ = execute!(stdout, DisableMouseCapture);
+        }
         let _ = execute!(stdout, terminal::LeaveAlternateScreen, cursor::Show);
         let _ = stdout.flush();
         let _ = terminal::disable_raw_mode();
@@ -78,9 +126,12 @@ fn hook_panics() {
     }));
 }
 
-/// Remembers the last of the signals that should end the view: the loop asks, ends, and the guard restores.
+/// Remembers the last of the signals that should end the view (the loop asks, ends, and the guard restores), and those
+/// that stop and continue it.
 pub struct Signals {
     last: Arc<AtomicUsize>,
+    stop: Arc<AtomicBool>,
+    continued: Arc<AtomicBool>,
     handlers: Vec<signal_hook::SigId>,
 }
 
@@ -90,12 +141,28 @@ impl Signals {
     /// # Errors
     /// When the system refuses a handler.
     pub fn listen() -> io::Result<Self> {
-        let mut signals = Self { last: Arc::default(), handlers: Vec::new() };
+        let (stop, continued) = (Arc::default(), Arc::default());
+        let mut signals = Self { last: Arc::default(), stop, continued, handlers: Vec::new() };
         for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP, signal_hook::consts::SIGINT] {
             let number = usize::try_from(signal).unwrap_or_default();
             signals.handlers.push(signal_hook::flag::register_usize(signal, Arc::clone(&signals.last), number)?);
         }
+        for (signal, flag) in
+            [(signal_hook::consts::SIGTSTP, &signals.stop), (signal_hook::consts::SIGCONT, &signals.continued)]
+        {
+            signals.handlers.push(signal_hook::flag::register(signal, Arc::clone(flag))?);
+        }
         Ok(signals)
+    }
+
+    /// Whether SIGTSTP came since the last call.
+    pub fn stop_asked(&self) -> bool {
+        self.stop.swap(false, Ordering::SeqCst)
+    }
+
+    /// Whether the program was stopped and continued since the last call.
+    pub fn was_continued(&self) -> bool {
+        self.continued.swap(false, Ordering::SeqCst)
     }
 
     /// The signal that came, if any.

@@ -8,15 +8,35 @@ pub enum View {
     Overview,
     /// The stage table of every lane.
     Stages,
-    /// Loss and accuracy.
+    /// The last iterations, side by side on one axis of time.
+    Timeline,
+    /// The queues between the lanes.
+    Queues,
+    /// What the GPUs' sensors say.
+    Gpus,
+    /// CPU time by thread.
+    Threads,
+    /// Loss, accuracy, acceptance length, learning rate.
     Training,
+    /// Warnings, checkpoints, changes of the level, marks.
+    Events,
     /// Keys and words.
     Help,
 }
 
 impl View {
     /// All views in the order of their numbers.
-    pub const ALL: [Self; 4] = [Self::Overview, Self::Stages, Self::Training, Self::Help];
+    pub const ALL: [Self; 9] = [
+        Self::Overview,
+        Self::Stages,
+        Self::Timeline,
+        Self::Queues,
+        Self::Gpus,
+        Self::Threads,
+        Self::Training,
+        Self::Events,
+        Self::Help,
+    ];
 
     /// Its name.
     #[must_use]
@@ -24,14 +44,28 @@ impl View {
         match self {
             Self::Overview => "Overview",
             Self::Stages => "Stages",
+            Self::Timeline => "Timeline",
+            Self::Queues => "Queues",
+            Self::Gpus => "GPUs",
+            Self::Threads => "Threads",
             Self::Training => "Training",
+            Self::Events => "Events",
             Self::Help => "Help",
         }
     }
 
+    /// The view with this number, from 1.
+    #[must_use]
+    pub fn numbered(number: usize) -> Option<Self> {
+        Self::ALL.get(number.checked_sub(1)?).copied()
+    }
+
+    pub(super) fn index(self) -> usize {
+        Self::ALL.iter().position(|view| *view == self).unwrap_or(0)
+    }
+
     pub(super) fn neighbour(self, step: usize) -> Self {
-        let index = Self::ALL.iter().position(|view| *view == self).unwrap_or(0);
-        Self::ALL[(index + step) % Self::ALL.len()]
+        Self::ALL[(self.index() + step) % Self::ALL.len()]
     }
 }
 
@@ -87,7 +121,7 @@ impl WindowLength {
 pub enum Action {
     /// End the program.
     Quit,
-    /// Leave the view; ends the program only from the overview.
+    /// Leave what is open: a question, a text, a filter, the view; ends the program only from the overview.
     Back,
     /// Show a view.
     Show(View),
@@ -95,7 +129,7 @@ pub enum Action {
     NextView,
     /// Show the view before this one.
     PreviousView,
-    /// Hold the screen still, or go on.
+    /// Hold the screen still, or go on; plays a finished run.
     Pause,
     /// Look at the run more often.
     Faster,
@@ -103,13 +137,43 @@ pub enum Action {
     Slower,
     /// Average over the next longer window.
     NextWindow,
+    /// So many steps through the recording, back if negative.
+    Scrub(i32),
+    /// Play the recording twice as fast.
+    SpeedUp,
+    /// Play the recording half as fast.
+    SpeedDown,
+    /// Show a shorter stretch of the timeline.
+    ZoomIn,
+    /// Show a longer stretch of the timeline.
+    ZoomOut,
+    /// Sort by the next column.
+    SortNext,
+    /// Sort by the column before.
+    SortPrevious,
+    /// Turn the order round.
+    Reverse,
+    /// Begin to type what the rows shown must contain.
+    Filter,
+    /// Compare against the baseline, or no longer; without one, what is shown now becomes it.
+    Baseline,
+    /// Take the mouse, or give it back to the terminal so that text can be selected.
+    Mouse,
+    /// Ask the run for something, once it is confirmed.
+    Ask(Control),
+    /// A letter of the text that is being typed, or the answer to a question.
+    Type(char),
+    /// Take back the last letter.
+    Erase,
+    /// The text is complete; yes.
+    Accept,
     /// One line up.
     Up,
     /// One line down.
     Down,
-    /// To the lane before.
+    /// To the lane before; an earlier part of the timeline.
     Left,
-    /// To the next lane.
+    /// To the next lane; a later part of the timeline.
     Right,
     /// One screenful up.
     PageUp,
@@ -121,6 +185,27 @@ pub enum Action {
     End,
     /// Draw everything anew.
     Redraw,
+    /// Stop the program until the shell continues it.
+    Suspend,
+    /// The tab at this place was clicked, counted in columns and lines.
+    Click(u16, u16),
+}
+
+/// What can be asked of a run from the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Record more or less.
+    Level,
+    /// Sample CPU time for 30 s.
+    Cpu,
+    /// Capture the kernels of 3 iterations.
+    Kernels,
+    /// What every thread does now.
+    Stacks,
+    /// Write a checkpoint.
+    Checkpoint,
+    /// Put a note into the timeline.
+    Mark,
 }
 
 /// What is to be done after an action, the most far-reaching last: of several, the last one counts.
@@ -132,6 +217,8 @@ pub enum Next {
     Recompute,
     /// Clear the terminal, then draw.
     Clear,
+    /// Give the terminal back and stop until continued.
+    Suspend,
     /// End.
     Quit,
 }

@@ -1,18 +1,36 @@
 //! What is shown and how the user has set it. Knows no keys and no styling.
 
 mod action;
+mod baseline;
+mod command;
+mod counters;
+mod event;
+mod gantt;
+mod gpu;
 mod model;
+mod order;
+mod play;
+mod process;
 mod queues;
 mod run;
 mod series;
+mod thread;
 
 use std::time::Duration;
 
-pub use action::{Action, Next, View, WindowLength};
-pub use model::{Input, Lane, Model};
+pub use action::{Action, Control, Next, View, WindowLength};
+pub use baseline::Baseline;
+pub use command::{Answered, CPU_HZ, CPU_SECONDS, Command, KERNEL_ITERATIONS, Notice, Panel, Prompt};
+pub use event::{Event, EventKind};
+pub use gantt::{Gantt, GanttLane, HandOff, Journey, Stretch, Zoom};
+pub use gpu::{Gpu, Sensor};
+pub use model::{Input, Lane, Look, Model, extent};
+pub use order::{MANY, Row, Sorting, columns, milliseconds, worse};
+pub use process::{Allocator, Process};
 pub use queues::Queue;
 pub use run::{Liveness, Losses, Run};
 pub use series::{BINS, resample};
+pub use thread::Thread;
 
 /// How much of a view fits, as the drawing found it: what scrolling needs to know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,6 +41,19 @@ pub struct Extent {
     pub last: usize,
     /// Lines at which a lane begins.
     pub lanes: Vec<usize>,
+    /// Where the tabs stand: the view, its first column and the one behind its last.
+    pub tabs: Vec<(View, u16, u16)>,
+}
+
+/// What keys mean at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Focus {
+    /// They are for this view.
+    View(View),
+    /// They are letters of a text.
+    Text,
+    /// They answer a question.
+    Question,
 }
 
 /// Steps of the interval, in milliseconds.
@@ -45,6 +76,28 @@ pub struct State {
     pub keys: bool,
     /// The numbers.
     pub model: Model,
+    /// The stretch that the timeline shows.
+    pub zoom: Zoom,
+    /// The moment that is looked at, monotonic nanoseconds; `None`: the newest.
+    pub at_ns: Option<i64>,
+    /// Recorded seconds that are played in one second.
+    pub speed: f64,
+    /// What rows must contain.
+    pub filter: String,
+    /// What is being asked of the user.
+    pub prompt: Option<Prompt>,
+    /// What was last said.
+    pub notice: Option<Notice>,
+    /// Text over the view.
+    pub panel: Option<Panel>,
+    /// Whether the mouse is taken.
+    pub mouse: bool,
+    /// What numbers may be compared to.
+    pub baseline: Option<Baseline>,
+    /// Whether they are.
+    pub comparing: bool,
+    sorting: [Sorting; View::ALL.len()],
+    wanted: Option<Command>,
     before_help: View,
     extent: Extent,
 }
@@ -61,32 +114,78 @@ impl State {
             scroll: 0,
             keys: true,
             model,
+            zoom: Zoom::default(),
+            at_ns: None,
+            speed: 1.0,
+            filter: String::new(),
+            prompt: None,
+            notice: None,
+            panel: None,
+            mouse: false,
+            baseline: None,
+            comparing: false,
+            sorting: [Sorting::default(); View::ALL.len()],
+            wanted: None,
             before_help: View::Overview,
             extent: Extent::default(),
         }
     }
 
+    /// What part of the recording the numbers are wanted of.
+    #[must_use]
+    pub fn look(&self) -> Look {
+        let zoom = (self.view == View::Timeline).then_some(self.zoom);
+        Look { window: self.window, at_ns: self.at_ns, zoom }
+    }
+
+    /// What keys mean at the moment.
+    #[must_use]
+    pub fn focus(&self) -> Focus {
+        match &self.prompt {
+            None => Focus::View(self.view),
+            Some(prompt) if prompt.is_text() => Focus::Text,
+            Some(_) => Focus::Question,
+        }
+    }
+
+    /// The request that was confirmed since the last call.
+    pub fn take_wanted(&mut self) -> Option<Command> {
+        self.wanted.take()
+    }
+
     /// Does what the user asked for.
     pub fn apply(&mut self, action: Action) -> Next {
+        if let Some(next) = self.answer(action) {
+            return next;
+        }
         match action {
             Action::Quit => return Next::Quit,
-            Action::Back if self.view == View::Overview => return Next::Quit,
-            Action::Back if self.view == View::Help => self.show(self.before_help),
-            Action::Back => self.show(View::Overview),
-            Action::Show(view) => self.show(view),
-            Action::NextView => self.show(self.view.neighbour(1)),
-            Action::PreviousView => self.show(self.view.neighbour(View::ALL.len() - 1)),
-            Action::Pause => {
-                self.paused = !self.paused;
-                return Next::Recompute;
-            }
+            Action::Back => return self.back(),
+            Action::Show(view) => return self.show(view),
+            Action::NextView => return self.show(self.view.neighbour(1)),
+            Action::PreviousView => return self.show(self.view.neighbour(View::ALL.len() - 1)),
             Action::Faster => self.step_interval(|now| INTERVALS.into_iter().rev().find(|step| *step < now)),
             Action::Slower => self.step_interval(|now| INTERVALS.into_iter().find(|step| *step > now)),
             Action::NextWindow => {
                 self.window = self.window.next();
                 return Next::Recompute;
             }
+            Action::Pause | Action::Scrub(_) | Action::SpeedUp | Action::SpeedDown => return self.play(action),
+            Action::ZoomIn | Action::ZoomOut => return self.rescale(action),
+            Action::Left | Action::Right | Action::Home | Action::End if self.view == View::Timeline => {
+                return self.pan(action);
+            }
+            Action::SortNext => self.sort_by(1),
+            Action::SortPrevious => self.sort_by(columns(self.view).len().saturating_sub(1)),
+            Action::Reverse => self.sorting[self.view.index()].reversed ^= true,
+            Action::Filter => self.prompt = Some(Prompt::Filter(self.filter.clone())),
+            Action::Baseline => self.compare(),
+            Action::Mouse => self.mouse = !self.mouse,
+            Action::Ask(control) => self.ask(control),
             Action::Redraw => return Next::Clear,
+            Action::Suspend => return Next::Suspend,
+            Action::Click(column, line) => return self.click(column, line),
+            Action::Type(_) | Action::Erase | Action::Accept => {}
             moving => self.scroll_by(moving),
         }
         Next::Draw
@@ -98,15 +197,99 @@ impl State {
         self.extent = extent;
     }
 
-    fn show(&mut self, view: View) {
-        if view == self.view {
-            return;
+    /// Says something at the foot.
+    pub fn say(&mut self, text: impl Into<String>, bad: bool) {
+        self.notice = Some(Notice { text: text.into(), bad });
+    }
+
+    /// Shows text over the view.
+    pub fn open(&mut self, title: impl Into<String>, lines: Vec<String>) {
+        (self.panel, self.scroll) = (Some(Panel { title: title.into(), lines }), 0);
+    }
+
+    /// What an action does to an open prompt; `None` if it is not for one.
+    fn answer(&mut self, action: Action) -> Option<Next> {
+        let prompt = self.prompt.as_mut()?;
+        let answered = match action {
+            Action::Type(letter) => prompt.letter(letter),
+            Action::Accept => prompt.accept(),
+            Action::Back => Answered::Dropped,
+            Action::Erase => {
+                prompt.erase();
+                Answered::Open
+            }
+            _ => return None,
+        };
+        match answered {
+            Answered::Open => return Some(Next::Draw),
+            Answered::Dropped => {}
+            Answered::Filter(text) => (self.filter, self.scroll) = (text, 0),
+            Answered::Do(command) => {
+                self.say(format!("asking the run for {} ...", command.words()), false);
+                self.wanted = Some(command);
+            }
         }
-        if view == View::Help {
+        self.prompt = None;
+        Some(Next::Draw)
+    }
+
+    /// Closes what is open, the innermost first.
+    fn back(&mut self) -> Next {
+        if self.panel.take().is_some() {
+            self.scroll = 0;
+        } else if !self.filter.is_empty() {
+            self.filter.clear();
+        } else if self.notice.take().is_some() && self.view == View::Overview {
+            return Next::Draw;
+        } else {
+            return match self.view {
+                View::Overview => Next::Quit,
+                View::Help => self.show(self.before_help),
+                _ => self.show(View::Overview),
+            };
+        }
+        Next::Draw
+    }
+
+    /// Asks before anything is asked of the run; says why if nothing can be.
+    fn ask(&mut self, control: Control) {
+        let run = &self.model.run;
+        match run.liveness {
+            Liveness::Alive => self.prompt = Some(Prompt::about(control)),
+            Liveness::Remote | Liveness::Silent => {
+                self.say(format!("read only: the trainer runs on {}", run.host), true);
+            }
+            Liveness::NoRun => self.say("there is no run to ask", true),
+            Liveness::Ended | Liveness::Died => self.say("the run is over: there is nobody to ask", true),
+        }
+    }
+
+    fn click(&mut self, column: u16, line: u16) -> Next {
+        let at = |(_, first, behind): &&(View, u16, u16)| line == 0 && (*first..*behind).contains(&column);
+        match self.extent.tabs.iter().find(at) {
+            Some((view, ..)) => self.show(*view),
+            None => Next::Draw,
+        }
+    }
+
+    fn show(&mut self, view: View) -> Next {
+        if self.panel.take().is_none() && view == self.view {
+            return Next::Draw;
+        }
+        if view == View::Help && self.view != View::Help {
             self.before_help = self.view;
         }
-        self.view = view;
-        self.scroll = 0;
+        (self.view, self.scroll) = (view, 0);
+        // The timeline's stretch is computed only while it is shown.
+        if view == View::Timeline { Next::Recompute } else { Next::Draw }
+    }
+
+    fn sort_by(&mut self, step: usize) {
+        let count = columns(self.view).len();
+        if count > 0 {
+            let sorting = &mut self.sorting[self.view.index()];
+            *sorting = Sorting { column: (sorting.column + step) % count, reversed: false };
+        }
     }
 
     fn step_interval(&mut self, step: impl Fn(u64) -> Option<u64>) {

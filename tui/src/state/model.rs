@@ -2,15 +2,32 @@
 
 use std::time::Duration;
 
-use dflash_reports::report::{Report, Throughput};
-use dflash_reports::stages::{LaneTable, Window};
+use dflash_reports::report::Throughput;
+use dflash_reports::stages::{LaneTable, Window, stage_table};
 use dflash_reports::timeline::record::{Kind, LaneId, NameId};
 use dflash_reports::timeline::{Manifest, MetricsRow, State as RunState, Timeline};
 
 use super::WindowLength;
+use super::counters::Histories;
+use super::event::{self, Event};
+use super::gantt::{Gantt, Zoom};
+use super::gpu::{self, Gpu};
+use super::process::Process;
 use super::queues::{self, Queue};
 use super::run::{self, Losses, Run};
 use super::series::{Bins, Means};
+use super::thread::{self, Thread};
+
+/// What part of a recording to look at.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Look {
+    /// How far back the numbers look.
+    pub window: WindowLength,
+    /// As it was at this moment, monotonic nanoseconds; `None`: at the newest record.
+    pub at_ns: Option<i64>,
+    /// The stretch that the timeline shows; `None`: it is not shown.
+    pub zoom: Option<Zoom>,
+}
 
 /// What a look at a run found.
 #[derive(Clone, Copy, Debug)]
@@ -25,8 +42,10 @@ pub struct Input<'a> {
     pub here: bool,
     /// What was recorded.
     pub timeline: &'a Timeline,
-    /// Rows of metrics.csv.
+    /// Rows of metrics.csv, or as many of them as a chart can show.
     pub metrics: &'a [MetricsRow],
+    /// How many rows metrics.csv has.
+    pub logged: u64,
     /// Files that could not be read, in words.
     pub problems: &'a [String],
     /// The time, nanoseconds since 1970.
@@ -86,27 +105,51 @@ pub struct Model {
     pub lanes: Vec<Lane>,
     /// The queues between them.
     pub queues: Vec<Queue>,
-    /// Rows of metrics.csv, oldest first.
+    /// Rows of metrics.csv, oldest first; every n-th of many.
     pub metrics: Vec<MetricsRow>,
+    /// How many there are.
+    pub logged: u64,
+    /// The GPUs of which anything was read.
+    pub gpus: Vec<Gpu>,
+    /// Threads that work.
+    pub threads: Vec<Thread>,
+    /// The training process, and what the profiler costs it.
+    pub process: Process,
+    /// What happened, newest first.
+    pub events: Vec<Event>,
+    /// The stretch that the timeline shows, if it is shown.
+    pub gantt: Gantt,
     /// How long the window really is.
     pub covered: Option<Duration>,
+    /// First and last moment that can be looked at, monotonic nanoseconds.
+    pub extent_ns: Option<(i64, i64)>,
+    /// The moment that is looked at, monotonic nanoseconds.
+    pub at_ns: Option<i64>,
 }
 
 impl Model {
-    /// Computes the numbers over the newest `window` of what was recorded.
+    /// Computes the numbers.
     #[must_use]
-    pub fn new(input: &Input, window: WindowLength) -> Self {
+    pub fn new(input: &Input, look: &Look) -> Self {
         let timeline = input.timeline;
-        let extent = timeline.extent();
+        let extent = extent(timeline);
         let age = extent.and_then(|(_, last)| run::age(timeline, last, input.now_unix_ns));
         let run = Run::new(input.name, input.manifest, (input.state, input.here), age, input.now_unix_ns);
         let mut losses = Losses::new(timeline, run.is_live());
         losses.problems.extend_from_slice(input.problems);
-        let mut model = Self { run, losses, metrics: input.metrics.to_vec(), ..Self::default() };
-        if let Some((first, last)) = extent {
-            let from = window.nanoseconds().map_or(first, |ns| last.saturating_sub(ns).max(first));
+        let (metrics, logged) = (input.metrics.to_vec(), input.logged);
+        let mut model = Self { run, losses, metrics, logged, ..Self::default() };
+        if let Some((first, newest)) = extent {
+            let last = look.at_ns.map_or(newest, |at| at.clamp(first, newest));
+            let from = look.window.nanoseconds().map_or(first, |ns| last.saturating_sub(ns).max(first));
             model.covered = Some(Duration::from_nanos(last.abs_diff(from)));
-            model.measure(timeline, (from, last));
+            (model.extent_ns, model.at_ns) = (extent, Some(last));
+            let past = look.at_ns.is_some() && last < newest;
+            model.measure(timeline, (from, last), past);
+            model.observe(timeline, look, (first, from, last));
+            if past {
+                model.metrics.retain(|row| run::unix_ns(timeline, last).is_none_or(|at| row.time_ns <= at));
+            }
         }
         model
     }
@@ -116,28 +159,55 @@ impl Model {
         self.metrics.iter().rev().find_map(column)
     }
 
-    fn measure(&mut self, timeline: &Timeline, (from, last): (i64, i64)) {
-        let window = Window { from_ns: Some(from), ..Window::default() };
-        // The one error is an unknown lane in the window's filter, and this window has none.
-        let Ok(report) = Report::of(timeline, &window) else { return };
-        self.throughput = report.throughput;
-        self.verdict = report.verdict_text;
-        self.queues = queues::queues(timeline, &report.queues, (from, last));
-        let mut tables = report.stages.lanes;
+    /// The stages: the numbers of `dflash report` over the same window.
+    fn measure(&mut self, timeline: &Timeline, (from, last): (i64, i64), past: bool) {
+        let to_ns = past.then(|| last.saturating_add(1));
+        let window = Window { from_ns: Some(from), to_ns, ..Window::default() };
+        let stages = stage_table(timeline, &window);
+        self.throughput = Throughput::of(&stages);
+        self.verdict = dflash_reports::verdict::verdict(&stages).to_string();
+        let mut tables = stages.lanes;
         for (id, lane) in (0..).map(LaneId).zip(&timeline.lanes) {
             let is_its =
                 |table: &LaneTable| (&table.lane, &table.device, table.rank) == (&lane.name, &lane.device, lane.rank);
             let table = tables.iter().position(is_its).map(|index| tables.remove(index));
+            let bins = Bins::new(from, last);
             self.lanes.push(Lane {
                 name: lane.name.clone(),
                 device: lane.device.clone(),
                 rank: lane.rank,
-                curves: curves(timeline, id, Bins::new(from, last)),
-                total_curve: total_curve(timeline, id, Bins::new(from, last)),
-                inside: inside(timeline, id, last),
+                curves: curves(timeline, id, bins),
+                total_curve: total_curve(timeline, id, bins),
+                inside: inside(timeline, id, last).filter(|_| !past),
                 table,
             });
         }
+    }
+
+    /// What the counters, the marks and the records themselves say.
+    fn observe(&mut self, timeline: &Timeline, look: &Look, (first, from, last): (i64, i64, i64)) {
+        let bins = Bins::new(from, last);
+        let histories = Histories::of(timeline, bins, (from, last));
+        let window = Window { from_ns: Some(from), to_ns: Some(last.saturating_add(1)), ..Window::default() };
+        self.queues = queues::queues(timeline, &dflash_reports::queues::queues(timeline, &window), &histories);
+        self.gpus = gpu::gpus(timeline, &histories, bins, last);
+        self.threads = thread::threads(timeline, &histories, &self.lanes);
+        self.process = Process::of(timeline, &histories);
+        self.events = event::events(timeline, (first, last));
+        if let Some(zoom) = look.zoom {
+            self.gantt = Gantt::of(timeline, zoom, (first, last));
+        }
+    }
+}
+
+/// First and last moment of anything that was recorded.
+#[must_use]
+pub fn extent(timeline: &Timeline) -> Option<(i64, i64)> {
+    // Samples are sorted, and tell that a process lives whose lanes are stuck.
+    let samples = timeline.samples.first().zip(timeline.samples.last()).map(|(a, b)| (a.time_ns, b.time_ns));
+    match (timeline.extent(), samples) {
+        (Some((first, last)), Some((begin, end))) => Some((first.min(begin), last.max(end))),
+        (spans, samples) => spans.or(samples),
     }
 }
 
@@ -150,7 +220,9 @@ fn inside(timeline: &Timeline, lane: LaneId, last: i64) -> Option<(String, Durat
 /// Milliseconds of the training iterations, where they begin.
 fn total_curve(timeline: &Timeline, lane: LaneId, bins: Bins) -> Vec<Option<f64>> {
     let mut means = Means::default();
-    for iteration in timeline.iterations.iter().filter(|pass| pass.lane == lane && pass.kind == Kind::Train) {
+    let first = timeline.iterations.partition_point(|pass| (pass.lane, pass.begin_ns) < (lane, bins.begin_ns()));
+    let its = timeline.iterations[first..].iter().take_while(|pass| pass.lane == lane);
+    for iteration in its.filter(|pass| pass.kind == Kind::Train) {
         means.add(bins.index(iteration.begin_ns), iteration.duration_ns as f64 / 1e6);
     }
     means.values()
@@ -158,7 +230,7 @@ fn total_curve(timeline: &Timeline, lane: LaneId, bins: Bins) -> Vec<Option<f64>
 
 /// Milliseconds per iteration of each stage, where its first span of the iteration begins.
 fn curves(timeline: &Timeline, lane: LaneId, bins: Bins) -> Vec<(String, Vec<Option<f64>>)> {
-    let first = timeline.spans.partition_point(|span| span.lane < lane);
+    let first = timeline.spans.partition_point(|span| (span.lane, span.begin_ns) < (lane, bins.begin_ns()));
     let spans = timeline.spans[first..].iter().take_while(|span| span.lane == lane);
     let mut stages: Vec<(NameId, Means, Sum)> = Vec::new();
     for span in spans.filter(|span| span.depth == 0 && span.iteration.is_some()) {

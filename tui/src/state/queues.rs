@@ -2,9 +2,9 @@
 
 use dflash_reports::queues::QueueRow;
 use dflash_reports::timeline::Timeline;
-use dflash_reports::timeline::record::CounterId;
 
-use super::series::{Bins, Means};
+use super::counters::Histories;
+use super::thread::held;
 
 /// One queue's depth.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,15 +28,16 @@ impl Queue {
 }
 
 /// The queues of a timeline with the curves of their depths.
-pub fn queues(timeline: &Timeline, rows: &[QueueRow], (from_ns, to_ns): (i64, i64)) -> Vec<Queue> {
+pub fn queues(timeline: &Timeline, rows: &[QueueRow], histories: &Histories) -> Vec<Queue> {
     let with_curve = |row: &QueueRow| {
-        let name = format!("queue.{}.depth", row.queue);
-        let id = counter(timeline, &name, row.rank)?;
+        let id = counter(timeline, &format!("queue.{}.depth", row.queue), row.rank)?;
+        let history = histories.at(id)?;
         Some(Queue {
             row: row.clone(),
             unit: timeline.counters[id].unit.clone(),
-            depth: depth(timeline, CounterId(u32::try_from(id).ok()?), (from_ns, to_ns)),
-            capacity: capacity(timeline, row),
+            // A depth holds until the next reading.
+            depth: held(&history.curve(), history.before),
+            capacity: capacity(timeline, row, histories),
         })
     };
     rows.iter().filter_map(with_curve).collect()
@@ -46,37 +47,19 @@ fn counter(timeline: &Timeline, name: &str, rank: u32) -> Option<usize> {
     timeline.counters.iter().position(|counter| counter.name == name && counter.rank == rank)
 }
 
-/// A depth holds until the next sample, so a part without one has the depth of the part before.
-fn depth(timeline: &Timeline, id: CounterId, (from_ns, to_ns): (i64, i64)) -> Vec<Option<f64>> {
-    let bins = Bins::new(from_ns, to_ns);
-    let mut means = Means::default();
-    let mut held = None;
-    for sample in timeline.samples.iter().filter(|sample| sample.counter == id && sample.value.is_finite()) {
-        if sample.time_ns < from_ns {
-            held = Some(sample.value);
-        } else {
-            means.add(bins.index(sample.time_ns), sample.value);
-        }
-    }
-    let hold = |mean: Option<f64>| {
-        held = mean.or(held);
-        held
-    };
-    means.values().into_iter().map(hold).collect()
-}
-
-fn capacity(timeline: &Timeline, row: &QueueRow) -> Option<f64> {
+fn capacity(timeline: &Timeline, row: &QueueRow, histories: &Histories) -> Option<f64> {
     let id = counter(timeline, &format!("queue.{}.capacity", row.queue), row.rank)?;
-    let sample = timeline.samples.iter().rev().find(|sample| sample.counter.0 as usize == id)?;
-    (sample.value > 0.0 && sample.value.is_finite()).then_some(sample.value)
+    let (_, value) = histories.at(id)?.newest?;
+    (value > 0.0).then_some(value)
 }
 
 #[cfg(test)]
 mod tests {
     use dflash_reports::stages::Window;
-    use dflash_reports::timeline::record::{Counter, Sample};
+    use dflash_reports::timeline::record::{Counter, CounterId, Sample};
 
     use super::*;
+    use crate::state::series::Bins;
 
     #[test]
     fn a_depth_holds_until_the_next_sample() {
@@ -92,7 +75,8 @@ mod tests {
             ..Timeline::default()
         };
         let rows = dflash_reports::queues::queues(&timeline, &Window::default());
-        let found = queues(&timeline, &rows, (0, 239));
+        let histories = Histories::of(&timeline, Bins::new(0, 239), (0, 239));
+        let found = queues(&timeline, &rows, &histories);
         assert_eq!((found.len(), found[0].capacity, found[0].top()), (1, Some(4.0), 4.0));
         let depth = &found[0].depth;
         assert_eq!((depth[119], depth[120], depth[199], depth[239]), (None, Some(1.0), Some(1.0), Some(3.0)));

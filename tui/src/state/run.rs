@@ -21,6 +21,8 @@ pub enum Liveness {
     Ended,
     /// Its manifest says that it runs, but its process is gone.
     Died,
+    /// There is no run: only this machine's GPUs are looked at.
+    NoRun,
 }
 
 /// The run's head data.
@@ -58,6 +60,7 @@ impl Run {
         now: i64,
     ) -> Self {
         let liveness = match state {
+            _ if manifest.pid == 0 && manifest.started_unix_ns == 0 && name.is_empty() => Liveness::NoRun,
             RunState::Running if here => Liveness::Alive,
             RunState::Running if age.is_none_or(|age| age < SILENT) => Liveness::Remote,
             RunState::Running => Liveness::Silent,
@@ -99,11 +102,16 @@ fn elapsed(manifest: &Manifest, liveness: Liveness, age: Option<Duration>, now: 
     u64::try_from(end.saturating_sub(manifest.started_unix_ns)).ok().map(Duration::from_nanos)
 }
 
-/// Since the newest record, on the clock of the anchor nearest to it.
-pub fn age(timeline: &Timeline, last_ns: i64, now_unix_ns: i64) -> Option<Duration> {
+/// A moment of the recording as nanoseconds since 1970, by the anchor nearest before it.
+pub fn unix_ns(timeline: &Timeline, time_ns: i64) -> Option<i64> {
     let anchor =
-        timeline.anchors.iter().rev().find(|anchor| anchor.monotonic_ns <= last_ns).or(timeline.anchors.first())?;
-    let last_unix_ns = anchor.realtime_ns.saturating_add(last_ns.saturating_sub(anchor.monotonic_ns));
+        timeline.anchors.iter().rev().find(|anchor| anchor.monotonic_ns <= time_ns).or(timeline.anchors.first())?;
+    Some(anchor.realtime_ns.saturating_add(time_ns.saturating_sub(anchor.monotonic_ns)))
+}
+
+/// Since the newest record.
+pub fn age(timeline: &Timeline, last_ns: i64, now_unix_ns: i64) -> Option<Duration> {
+    let last_unix_ns = unix_ns(timeline, last_ns)?;
     // A clock that was set back makes an age negative; it is then as good as new.
     Some(Duration::from_nanos(u64::try_from(now_unix_ns.saturating_sub(last_unix_ns)).unwrap_or(0)))
 }

@@ -1,5 +1,7 @@
 //! Values over time, in as many equal parts as a line of a screen may have columns.
 
+use std::time::Duration;
+
 /// Parts that a window is cut into; drawing averages them down to the columns it has.
 pub const BINS: usize = 240;
 
@@ -15,6 +17,16 @@ impl Bins {
     pub fn new(from_ns: i64, to_ns: i64) -> Self {
         let width_ns = to_ns.saturating_sub(from_ns).max(0) / BINS as i64 + 1;
         Self { from_ns, width_ns }
+    }
+
+    /// How many parts a length of time takes.
+    pub fn parts(self, length: Duration) -> usize {
+        usize::try_from(length.as_nanos() as i64 / self.width_ns).unwrap_or(usize::MAX).saturating_add(1)
+    }
+
+    /// Where the first part begins.
+    pub fn begin_ns(self) -> i64 {
+        self.from_ns
     }
 
     /// The part that `time_ns` falls into; `None` if it falls into none.

@@ -25,16 +25,19 @@ pub struct Charset {
     pub colors: Colors,
     /// Whether letters beyond ASCII arrive.
     pub unicode: bool,
+    /// Whether the background is light: bright letters are then darkened.
+    pub light: bool,
 }
 
 impl Default for Charset {
     fn default() -> Self {
-        Self { colors: Colors::True, unicode: true }
+        Self { colors: Colors::True, unicode: true, light: false }
     }
 }
 
 impl Charset {
-    /// What the environment says: NO_COLOR, COLORTERM, TERM, and the character set of LC_ALL, LC_CTYPE or LANG.
+    /// What the environment says: NO_COLOR, COLORTERM, TERM, the character set of LC_ALL, LC_CTYPE or LANG, and the
+    /// background in COLORFGBG.
     #[must_use]
     pub fn of_environment(read: impl Fn(&str) -> Option<String>) -> Self {
         let set = |name: &str| read(name).filter(|value| !value.is_empty());
@@ -49,13 +52,20 @@ impl Charset {
         };
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).unwrap_or_default().to_lowercase();
         let unicode = locale.is_empty() || locale.contains("utf-8") || locale.contains("utf8");
-        Self { colors, unicode: unicode && term != "dumb" }
+        // `15;0`: white on black. 7 and the colours from 9 on are light.
+        let ground = set("COLORFGBG").and_then(|value| value.rsplit(';').next()?.parse::<u8>().ok());
+        let light = ground.is_some_and(|ground| ground == 7 || (9..=15).contains(&ground));
+        // The console of Linux has a font of 512 letters: no dots, no eighths.
+        Self { colors, unicode: unicode && term != "dumb" && term != "linux", light }
     }
 }
 
 /// Rewrites `frame` so that it holds only what `charset` can show.
 pub fn adapt(frame: &mut Buffer, charset: Charset) {
     for cell in &mut frame.content {
+        if charset.light && cell.bg == Color::Reset {
+            cell.fg = darker(cell.fg);
+        }
         let (fg, bg) = (color(cell.fg, charset.colors), color(cell.bg, charset.colors));
         cell.set_style(Style::new().fg(fg).bg(bg));
         if !charset.unicode && !cell.symbol().is_ascii() {
@@ -63,6 +73,16 @@ pub fn adapt(frame: &mut Buffer, charset: Charset) {
             cell.set_char(plain);
         }
     }
+}
+
+/// A letter's colour on a light ground: as dark as it takes to be legible.
+fn darker(color: Color) -> Color {
+    let Color::Rgb(r, g, b) = color else { return color };
+    // Luminance by the weights of sRGB; 110 of 255 has a contrast of about 5 to white.
+    let luminance = 0.2126 * f64::from(r) + 0.7152 * f64::from(g) + 0.0722 * f64::from(b);
+    let factor = (110.0 / luminance.max(1.0)).min(1.0);
+    let [r, g, b] = [r, g, b].map(|part| (f64::from(part) * factor) as u8);
+    Color::Rgb(r, g, b)
 }
 
 fn color(color: Color, colors: Colors) -> Color {
@@ -125,6 +145,9 @@ fn ascii(symbol: &str) -> char {
         '·' => '.',
         '…' => '~',
         '▸' => '>',
+        '▾' => 'v',
+        '▴' => '^',
+        '°' => 'o',
         '•' | '●' | '\u{2801}'..='\u{28ff}' => '*',
         '○' | '□' => 'o',
         '✕' => 'x',
@@ -132,6 +155,8 @@ fn ascii(symbol: &str) -> char {
         '×' => 'x',
         '↑' => '^',
         '↓' => 'v',
+        '→' => '>',
+        'Δ' => 'd',
         '\u{2800}' => ' ',
         _ => '?',
     }
@@ -151,21 +176,37 @@ mod tests {
     #[test]
     fn the_environment_decides() {
         let xterm = [("TERM", "xterm-256color"), ("LANG", "en_US.UTF-8")];
-        assert_eq!(environment(&xterm), Charset { colors: Colors::Palette, unicode: true });
+        assert_eq!(environment(&xterm), Charset { colors: Colors::Palette, ..Charset::default() });
         assert_eq!(environment(&[("COLORTERM", "truecolor")]).colors, Colors::True);
         assert_eq!(environment(&[("NO_COLOR", "1"), ("COLORTERM", "truecolor")]).colors, Colors::None);
+        assert!(!environment(&[("TERM", "xterm"), ("LANG", "de_DE.ISO-8859-1")]).unicode);
+        for term in ["screen", "tmux", "vt220"] {
+            assert_eq!(environment(&[("TERM", term), ("LANG", "C.UTF-8")]).colors, Colors::Sixteen, "{term}");
+        }
         assert_eq!(environment(&[("NO_COLOR", ""), ("COLORTERM", "truecolor")]).colors, Colors::True);
         assert_eq!(
-            environment(&[("TERM", "linux"), ("LC_ALL", "C")]),
-            Charset { colors: Colors::Sixteen, unicode: false }
+            environment(&[("TERM", "linux"), ("LC_ALL", "C.UTF-8")]),
+            Charset { colors: Colors::Sixteen, unicode: false, light: false }
         );
+    }
+
+    #[test]
+    fn a_light_ground_is_known_by_its_number_and_darkens_letters() {
+        assert!(environment(&[("COLORFGBG", "0;15")]).light && !environment(&[("COLORFGBG", "15;0")]).light);
+        let mut frame = Buffer::empty(Rect::new(0, 0, 2, 1));
+        let sky = Color::Rgb(0x56, 0xb4, 0xe9);
+        frame.set_string(0, 0, "a", Style::new().fg(sky));
+        frame.set_string(1, 0, "b", Style::new().fg(sky).bg(Color::Rgb(0, 0, 0)));
+        adapt(&mut frame, Charset { light: true, ..Charset::default() });
+        assert_eq!(frame[(0, 0)].fg, Color::Rgb(0x39, 0x78, 0x9c));
+        assert_eq!(frame[(1, 0)].fg, sky, "a segment of a bar has a ground of its own");
     }
 
     #[test]
     fn nothing_beyond_the_charset_is_left() {
         let mut frame = Buffer::empty(Rect::new(0, 0, 12, 1));
         frame.set_string(0, 0, "a▁█─目·⣿", Style::new().fg(Color::Rgb(0, 114, 178)).bg(Color::Red));
-        adapt(&mut frame, Charset { colors: Colors::None, unicode: false });
+        adapt(&mut frame, Charset { colors: Colors::None, unicode: false, light: false });
         let text: String = frame.content.iter().map(ratatui::buffer::Cell::symbol).collect();
         assert_eq!(text.trim_end(), "a_#-? .*");
         assert!(frame.content.iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset));

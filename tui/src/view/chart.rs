@@ -22,18 +22,38 @@ pub struct Curve {
     tone: Tone,
     write: fn(f64) -> String,
     floor: Option<f64>,
+    /// Curves behind it, on the same scale.
+    behind: Vec<Vec<(f64, f64)>>,
 }
 
 impl Curve {
-    /// The loss.
-    pub fn loss(rows: &[MetricsRow]) -> Self {
-        Self { points: points(rows, |row| row.loss), tone: Tone::Accent, write: format::three_digits, floor: None }
+    fn new(points: Vec<(f64, f64)>, as_tone: Tone, write: fn(f64) -> String, floor: Option<f64>) -> Self {
+        Self { points, tone: as_tone, write, floor, behind: Vec::new() }
     }
 
-    /// The share of drafted tokens that were right; its scale begins at 0.
+    /// The loss.
+    pub fn loss(rows: &[MetricsRow]) -> Self {
+        Self::new(points(rows, |row| row.loss), Tone::Accent, format::three_digits, None)
+    }
+
+    /// The share of drafted tokens that were right, with a curve for each slot behind it; its scale begins at 0.
     pub fn accuracy(rows: &[MetricsRow]) -> Self {
-        let points = points(rows, |row| row.accuracy);
-        Self { points, tone: Tone::Second, write: format::percent, floor: Some(0.0) }
+        let slots = rows.iter().map(|row| row.slots.len()).max().unwrap_or(0);
+        let of_slot = |slot: usize| points(rows, |row| row.slots.get(slot).copied());
+        let curve = Self::new(points(rows, |row| row.accuracy), Tone::Second, format::percent, Some(0.0));
+        Self { behind: (0..slots).map(of_slot).collect(), ..curve }
+    }
+
+    /// The acceptance length; its scale begins at 1, where drafting gains nothing.
+    pub fn tau(rows: &[MetricsRow]) -> Self {
+        let points = points(rows, |row| row.acceptance_length);
+        Self::new(points, Tone::Good, format::three_digits, Some(1.0))
+    }
+
+    /// The learning rate; its scale begins at 0.
+    pub fn learning_rate(rows: &[MetricsRow]) -> Self {
+        let points = points(rows, |row| row.learning_rate);
+        Self::new(points, Tone::Accent, |rate| format!("{rate:.1e}"), Some(0.0))
     }
 
     /// Whether there is nothing to connect.
@@ -57,13 +77,20 @@ pub fn draw(area: Rect, frame: &mut Buffer, curve: &Curve) {
         write::line(area, frame, 0, Line::from(piece("N/A: metrics.csv has no value for it yet", Tone::Dim)));
         return;
     };
-    let dots = thin(&curve.points, (first, last), usize::from(plot.width) * 2);
-    let color = tone(curve.tone).fg.unwrap_or_default();
+    let columns = usize::from(plot.width) * 2;
+    // What is drawn later lies above.
+    let behind = curve.behind.iter().map(|points| (points, Tone::Area));
+    let all = behind.chain([(&curve.points, curve.tone)]);
+    let lines: Vec<_> = all.map(|(points, tone)| (thin(points, (first, last), columns), tone)).collect();
     let canvas = Canvas::default().marker(Marker::Braille).x_bounds([first, last]).y_bounds([low, high]);
     let strokes = |context: &mut ratatui::widgets::canvas::Context| {
-        let ends = dots.windows(2).map(|pair| (pair[0], pair[1])).chain(dots.first().map(|dot| (*dot, *dot)));
-        for ((x1, y1), (x2, y2)) in ends {
-            context.draw(&Stroke { x1, y1, x2, y2, color });
+        for (dots, as_tone) in &lines {
+            let color = tone(*as_tone).fg.unwrap_or_default();
+            let ends = dots.windows(2).map(|pair| (pair[0], pair[1])).chain(dots.first().map(|dot| (*dot, *dot)));
+            for ((x1, y1), (x2, y2)) in ends {
+                context.draw(&Stroke { x1, y1, x2, y2, color });
+            }
+            context.layer();
         }
     };
     canvas.paint(strokes).render(plot, frame);
@@ -92,7 +119,7 @@ fn bounds(curve: &Curve) -> Option<((f64, f64), (f64, f64))> {
         })
     };
     let (first, last) = range(&mut curve.points.iter().map(|(step, _)| *step))?;
-    let (low, high) = range(&mut curve.points.iter().map(|(_, value)| *value))?;
+    let (low, high) = range(&mut curve.points.iter().chain(curve.behind.iter().flatten()).map(|(_, value)| *value))?;
     let low = curve.floor.map_or(low, |floor| floor.min(low));
     let high = if high - low > low.abs() * 1e-9 { high } else { low + low.abs().max(1.0) * 0.1 };
     Some(((first, last.max(first + 1.0)), (low, high)))
@@ -129,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_flat_curve_has_a_scale() {
-        let curve = Curve { points: vec![(3.0, 2.0)], tone: Tone::Accent, write: format::three_digits, floor: None };
+        let curve = Curve::new(vec![(3.0, 2.0)], Tone::Accent, format::three_digits, None);
         assert_eq!(bounds(&curve), Some(((3.0, 4.0), (2.0, 2.2))));
     }
 }

@@ -10,18 +10,32 @@ use super::write::{self, piece};
 use crate::state::{Extent, State};
 
 /// What stands on the left, and what it means; an empty left side is a heading.
-const LINES: [(&str, &str); 33] = [
+pub const LINES: [(&str, &str); 51] = [
     ("", "Keys"),
-    ("1 2 3 4, Tab", "views: Overview, Stages, Training, Help"),
+    ("1 to 9, Tab", "the views"),
     ("q, Ctrl-C", "quit"),
-    ("Esc", "back; quits from the overview"),
-    ("?, h", "this help (in Stages, h is left)"),
-    ("p, space", "hold the screen still, go on"),
-    ("+, -", "look at the run less often, more often"),
-    ("w", "average over 10 s, 1 min, 10 min, all there is"),
+    ("Esc", "closes what is open; quits from the overview"),
+    ("?, h", "this help (in Stages and Timeline, h is left)"),
     ("j k, arrows", "scroll; PgUp, PgDn, Home, End too"),
-    ("h l, left, right", "to the lane before, to the next (Stages)"),
-    ("Ctrl-L", "draw everything anew"),
+    ("h l, left, right", "lane before, next lane (Stages); earlier, later (Timeline)"),
+    ("s, S, r", "sort by the next column, the one before; turn round"),
+    ("/", "only rows that contain a text"),
+    ("b", "compare stages to the baseline; without one, to now"),
+    ("w", "average over 10 s, 1 min, 10 min, all there is"),
+    ("+, -", "look at the run less often, more often"),
+    ("p, space", "hold still, go on; play a finished run from its start"),
+    ("[ ], { }", "a step back, on, through the recording; ten steps"),
+    ("<, >", "play half as fast, twice as fast"),
+    ("z, Z", "a shorter, a longer stretch (Timeline)"),
+    ("m", "the mouse: tabs and wheel; off, so that text can be selected"),
+    ("Ctrl-L, Ctrl-Z", "draw everything anew; stop, fg continues"),
+    ("", "Ask the run (each is confirmed first)"),
+    ("L", "how much it records: off, stages, layers"),
+    ("C", "sample the CPU time of its threads for 30 s"),
+    ("K", "capture the kernels of 3 iterations"),
+    ("T", "what every thread does now"),
+    ("W", "write a checkpoint after this step"),
+    ("M", "a note into its timeline"),
     ("", "Words"),
     ("lane", "one worker's thread of work, with its device"),
     ("iteration", "one pass of a lane's loop; its stages and residue fill it"),
@@ -31,6 +45,10 @@ const LINES: [(&str, &str); 33] = [
     ("waits", "share of the time in *.wait and *.put"),
     ("CPU", "CPU time of the lane's own thread, of wall time"),
     ("GPU ms", "time between CUDA events, per iteration; N/A on a CPU"),
+    ("util", "share of the time with a kernel at work, by NVML"),
+    ("mem, power", "of the GPU's memory, of its power limit"),
+    ("limit", "what keeps its clock low: power, heat, HW slow, brake, idle"),
+    ("change", "median against the baseline's; dflash diff says if it is real"),
     ("tokens/s", "context tokens without padding, trained on by the drafters"),
     ("tau", "acceptance length on held-out prompts"),
     ("N/A", "not measured; it is not 0"),
@@ -50,7 +68,7 @@ const LINES: [(&str, &str); 33] = [
 pub fn draw(area: Rect, frame: &mut Buffer, state: &State) -> Extent {
     let area = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
     let page = usize::from(area.height);
-    let extent = Extent { page, last: LINES.len().saturating_sub(page), lanes: Vec::new() };
+    let extent = Extent { page, last: LINES.len().saturating_sub(page), ..Extent::default() };
     let shown = LINES.iter().skip(state.scroll.min(extent.last)).take(page);
     for (index, (left, meaning)) in shown.enumerate() {
         if left.is_empty() {

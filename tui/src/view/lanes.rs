@@ -7,102 +7,106 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::format::{self, UNKNOWN, known};
-use super::theme::{self, Tone};
+use super::columns::{self, Column};
+use super::format::{self, UNKNOWN};
+use super::theme::{self, Tone, tone};
 use super::write::{self, piece};
-use super::{bar, text};
-use crate::state::Lane;
+use super::{bar, spark, text};
+use crate::state::{Lane, Row, Sensor, resample};
 
-/// The least that a bar gets of a line, in percent.
-const BAR: usize = 40;
+/// The least that a bar gets of a line, in percent: without the GPUs' columns, and with them.
+const BAR: (usize, usize) = (40, 30);
 
 /// A span that has been open for so long is worth a word.
 const STUCK: Duration = Duration::from_secs(5);
 
-/// A column: its heading, its width, and the number that it shows.
-struct Column {
-    title: &'static str,
-    width: usize,
-    value: fn(&Lane) -> String,
+/// How the rows are drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// With a line of stages below each.
+    pub detailed: bool,
+    /// With least, middle and greatest of all rows above them.
+    pub summary: bool,
+    /// In colour.
+    pub colors: bool,
 }
 
-/// The columns between name and bar, as they stand.
-const COLUMNS: [Column; 6] = [
-    Column { title: "device", width: 8, value: |lane| lane.device.clone() },
-    Column { title: "it/s", width: 6, value: |lane| known(lane.rate(), format::three_digits) },
-    Column { title: "ms/it", width: 7, value: |lane| table_mean(lane) },
-    Column { title: "GPU ms", width: 7, value: |lane| device_mean(lane) },
-    Column { title: "waits", width: 6, value: |lane| known(lane.waiting(), format::percent) },
-    Column {
-        title: "CPU",
-        width: 6,
-        value: |lane| known(lane.table.as_ref().and_then(|t| t.cpu_share), format::percent),
-    },
-];
-
-/// Which columns stay when it gets narrow, the most telling first.
-const PRIORITY: [usize; 6] = [2, 4, 5, 1, 0, 3];
-
-fn table_mean(lane: &Lane) -> String {
-    let table = lane.table.as_ref().filter(|table| table.iterations > 0);
-    known(table, |table| format::milliseconds(table.total.mean_ns))
-}
-
-fn device_mean(lane: &Lane) -> String {
-    known(lane.table.as_ref().and_then(|table| table.total_device), |device| format::milliseconds(device.mean_ns))
-}
-
-/// Draws a heading line and `lanes` below it, with their stages if `detailed`.
-pub fn draw(area: Rect, frame: &mut Buffer, lanes: &[Lane], detailed: bool, colors: bool) {
-    let name = lanes.iter().map(|lane| text::width(&text::clean(&title(lane)))).max().unwrap_or(0).clamp(6, 24);
-    let (name, columns) = choose(usize::from(area.width), name);
+/// Draws a heading line, and `shown` of the rows `all` below it.
+pub fn draw(area: Rect, frame: &mut Buffer, all: &[Row], shown: &[Row], style: Look) {
+    let name = all.iter().map(|row| text::width(&text::clean(&title(row)))).max().unwrap_or(0).clamp(6, 24);
+    let hardware = all.iter().any(|row| row.gpu.is_some());
+    let (name, columns) = choose(usize::from(area.width), name, hardware);
     let left = name + columns.iter().map(|column| column.width + 1).sum::<usize>() + 1;
+    if all.is_empty() {
+        return;
+    }
+    draw_heading(area, frame, name, &columns);
+    let mut at = 1;
+    if style.summary {
+        draw_summary(area, frame, name, &columns, all);
+        at += 3;
+    }
+    for row in shown {
+        let mut cells = vec![piece(&text::left(&title(row), name), Tone::Strong)];
+        cells.extend(columns.iter().map(|column| cell(column, row)));
+        write::line(area, frame, at, Line::from(cells));
+        if let Some(place) = line_of(area, at, left) {
+            draw_bar(place, frame, row, style.colors);
+        }
+        if style.detailed
+            && let Some(place) = line_of(area, at + 1, left)
+            && let Some(lane) = row.lane
+        {
+            draw_details(place, frame, lane);
+        }
+        at += if style.detailed { 2 } else { 1 };
+    }
+}
+
+fn draw_heading(area: Rect, frame: &mut Buffer, name: usize, columns: &[&Column]) {
     let mut heading = vec![piece(&text::left("lane", name), Tone::Dim)];
     heading.extend(
         columns.iter().map(|column| piece(&format!(" {}", text::right(column.title, column.width)), Tone::Dim)),
     );
     heading.push(piece("  one iteration by stage", Tone::Dim));
-    if !lanes.is_empty() {
-        write::line(area, frame, 0, Line::from(heading));
-    }
-    for (index, lane) in lanes.iter().enumerate() {
-        let at = 1 + index * if detailed { 2 } else { 1 };
-        let mut cells = vec![piece(&text::left(&title(lane), name), Tone::Strong)];
-        cells.extend(columns.iter().map(|column| cell(column, lane)));
-        write::line(area, frame, at, Line::from(cells));
-        let Some(place) = line_of(area, at, left) else { continue };
-        draw_bar(place, frame, lane, colors);
-        if detailed && let Some(place) = line_of(area, at + 1, left) {
-            draw_details(place, frame, lane);
+    write::line(area, frame, 0, Line::from(heading));
+}
+
+fn draw_summary(area: Rect, frame: &mut Buffer, name: usize, columns: &[&Column], all: &[Row]) {
+    let summaries: Vec<_> = columns.iter().map(|column| (column.width, column.summary(all))).collect();
+    for (index, word) in ["min", "median", "max"].into_iter().enumerate() {
+        let mut cells = vec![piece(&text::left(word, name), Tone::Dim)];
+        for (width, summary) in &summaries {
+            let value = summary.as_ref().map_or("", |ends| ends[index].as_str());
+            cells.push(piece(&format!(" {}", text::right(value, *width)), Tone::Accent));
         }
+        write::line(area, frame, index + 1, Line::from(cells));
     }
 }
 
-/// The name of a lane; with its process where there are several.
-fn title(lane: &Lane) -> String {
+/// The name of a row; with its process where there are several.
+fn title(row: &Row) -> String {
+    let Some(lane) = row.lane else { return "(no lane)".to_owned() };
     if lane.rank == 0 { lane.name.clone() } else { format!("{} r{}", lane.name, lane.rank) }
 }
 
-fn cell(column: &Column, lane: &Lane) -> Span<'static> {
-    let value = (column.value)(lane);
-    let tone = if value == UNKNOWN || column.title == "device" { Tone::Dim } else { Tone::Plain };
-    piece(&format!(" {}", text::right(&value, column.width)), tone)
+fn cell(column: &Column, row: &Row) -> Span<'static> {
+    let value = column.text(row);
+    let as_tone = match value.as_str() {
+        "lost" => Tone::Bad,
+        "HW heat" | "brake" | "heat" | "HW slow" => Tone::Warn,
+        UNKNOWN => Tone::Dim,
+        _ if column.title == "device" => Tone::Dim,
+        _ => Tone::Plain,
+    };
+    piece(&format!(" {}", text::right(&value, column.width)), as_tone)
 }
 
-/// The columns for which there is room beside a legible bar, and the room that is left to the name.
-fn choose(width: usize, name: usize) -> (usize, Vec<&'static Column>) {
-    let bar = width * BAR / 100;
+/// The columns for which there is room, and the room that is left to the name.
+fn choose(width: usize, name: usize, hardware: bool) -> (usize, Vec<&'static Column>) {
+    let bar = width * if hardware { BAR.1 } else { BAR.0 } / 100;
     let name = name.min(width.saturating_sub(bar + 1).max(1));
-    let mut room = width.saturating_sub(name + bar + 1);
-    let mut chosen = Vec::new();
-    for index in PRIORITY {
-        if COLUMNS[index].width < room {
-            room -= COLUMNS[index].width + 1;
-            chosen.push(index);
-        }
-    }
-    chosen.sort_unstable();
-    (name, chosen.into_iter().map(|index| &COLUMNS[index]).collect())
+    (name, columns::choose(width.saturating_sub(name + bar + 1), hardware))
 }
 
 fn line_of(area: Rect, index: usize, left: usize) -> Option<Rect> {
@@ -111,7 +115,11 @@ fn line_of(area: Rect, index: usize, left: usize) -> Option<Rect> {
     fits.then(|| Rect::new(area.x + left, area.y + index, area.width - left, 1))
 }
 
-fn draw_bar(place: Rect, frame: &mut Buffer, lane: &Lane, colors: bool) {
+fn draw_bar(place: Rect, frame: &mut Buffer, row: &Row, colors: bool) {
+    let Some(lane) = row.lane else {
+        let curve = row.gpu.map_or(&[][..], |gpu| gpu.curve(Sensor::Utilization));
+        return spark::draw(place, frame, &resample(curve, usize::from(place.width)), 100.0, tone(Tone::Area));
+    };
     if let Some(table) = lane.table.as_ref().filter(|table| table.iterations > 0) {
         let stages = table.rows.iter().filter(|row| row.depth == 0);
         let segments: Vec<_> = stages.map(|row| bar::Segment { stage: &row.stage, share: row.share }).collect();

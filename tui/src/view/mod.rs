@@ -3,16 +3,23 @@
 pub mod adapt;
 mod bar;
 mod chart;
+mod columns;
+mod events;
 mod format;
+mod gantt;
+mod gpus;
 pub(crate) mod header;
+mod heat;
 mod help;
 mod lanes;
 mod overview;
+mod panel;
 mod queues;
 mod spark;
 mod stages;
 pub(crate) mod text;
 mod theme;
+mod threads;
 mod training;
 mod write;
 
@@ -34,15 +41,20 @@ pub fn draw(state: &State, frame: &mut Buffer, charset: Charset) -> Extent {
         Extent::default()
     } else {
         let colors = charset.colors != Colors::None;
+        let message = panel::message(state);
+        let foot = keys(state) + u16::from(message.is_some());
         let [head, body, foot] =
-            Layout::vertical([Constraint::Length(header::LINES), Constraint::Fill(1), Constraint::Length(keys(state))])
+            Layout::vertical([Constraint::Length(header::LINES), Constraint::Fill(1), Constraint::Length(foot)])
                 .areas(area);
-        header::draw(head, frame, state);
+        let tabs = header::draw(head, frame, state);
         let extent = draw_view(body, frame, state, colors);
-        if state.keys {
-            header::draw_keys(foot, frame, state);
+        if let Some(message) = message {
+            write::line(Rect { x: foot.x + 1, width: foot.width.saturating_sub(2), ..foot }, frame, 0, message);
         }
-        extent
+        if state.keys {
+            header::draw_keys(Rect { y: foot.bottom() - 1, height: 1, ..foot }, frame, state);
+        }
+        Extent { tabs, ..extent }
     };
     adapt::adapt(frame, charset);
     extent
@@ -54,10 +66,18 @@ fn keys(state: &State) -> u16 {
 }
 
 fn draw_view(area: Rect, frame: &mut Buffer, state: &State, colors: bool) -> Extent {
+    if let Some(panel) = &state.panel {
+        return panel::draw(area, frame, state, panel);
+    }
     match state.view {
         View::Overview => overview::draw(area, frame, state, colors),
         View::Stages => stages::draw(area, frame, state),
+        View::Timeline => gantt::draw(area, frame, state, colors),
+        View::Queues => queues::draw_view(area, frame, state),
+        View::Gpus => gpus::draw(area, frame, state),
+        View::Threads => threads::draw(area, frame, state),
         View::Training => training::draw(area, frame, state),
+        View::Events => events::draw(area, frame, state),
         View::Help => help::draw(area, frame, state),
     }
 }
@@ -68,7 +88,9 @@ pub fn wanted_lines(state: &State) -> u16 {
     let lines = match state.view {
         View::Overview => overview::wanted_lines(state),
         View::Stages => stages::wanted_lines(state),
-        View::Training | View::Help => 30,
+        View::Gpus => gpus::wanted_lines(state),
+        View::Help => help::LINES.len(),
+        _ => 30,
     };
     let lines = lines.saturating_add(usize::from(header::LINES + keys(state)));
     u16::try_from(lines).unwrap_or(u16::MAX).clamp(SMALLEST.1, 400)

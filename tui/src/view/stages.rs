@@ -11,7 +11,7 @@ use super::lanes::chip;
 use super::theme::{Tone, tone};
 use super::write::{self, piece};
 use super::{spark, text};
-use crate::state::{Extent, Lane, State, resample};
+use crate::state::{Extent, Lane, State, View, resample, worse};
 
 /// The least and the most that a curve takes.
 const CURVE: (usize, usize) = (10, 60);
@@ -24,33 +24,41 @@ enum Row<'a> {
     Gap,
 }
 
-/// A column: its heading, its width, and the number of a row: its statistics, those of its device, its share.
+/// What a row is about: its statistics, those of its device, its share, its change against the baseline.
+struct Figures<'a> {
+    host: &'a Stats,
+    device: Option<&'a Stats>,
+    share: f64,
+    change: Option<f64>,
+}
+
+/// A column: its heading, its width, and the number of a row.
 struct Column {
     title: &'static str,
     width: usize,
-    value: fn(&Stats, Option<&Stats>, f64) -> String,
+    value: fn(&Figures) -> String,
 }
 
-const COLUMNS: [Column; 7] = [
-    Column { title: "count", width: 7, value: |host, _, _| format::whole(host.count as f64) },
-    Column { title: "mean ms", width: 8, value: |host, _, _| format::milliseconds(host.mean_ns) },
-    Column { title: "p50 ms", width: 8, value: |host, _, _| format::milliseconds(host.p50_ns as f64) },
-    Column { title: "p95 ms", width: 8, value: |host, _, _| format::milliseconds(host.p95_ns as f64) },
-    Column {
-        title: "GPU p50",
-        width: 8,
-        value: |_, device, _| known(device, |d| format::milliseconds(d.p50_ns as f64)),
-    },
-    Column {
-        title: "GPU p95",
-        width: 8,
-        value: |_, device, _| known(device, |d| format::milliseconds(d.p95_ns as f64)),
-    },
-    Column { title: "share", width: 6, value: |_, _, share| format::percent(share) },
+const COLUMNS: [Column; 8] = [
+    Column { title: "count", width: 7, value: |of| format::whole(of.host.count as f64) },
+    Column { title: "mean ms", width: 8, value: |of| format::milliseconds(of.host.mean_ns) },
+    Column { title: "p50 ms", width: 8, value: |of| format::milliseconds(of.host.p50_ns as f64) },
+    Column { title: "p95 ms", width: 8, value: |of| format::milliseconds(of.host.p95_ns as f64) },
+    Column { title: "GPU p50", width: 8, value: |of| known(of.device, |d| format::milliseconds(d.p50_ns as f64)) },
+    Column { title: "GPU p95", width: 8, value: |of| known(of.device, |d| format::milliseconds(d.p95_ns as f64)) },
+    Column { title: "share", width: 6, value: |of| format::percent(of.share) },
+    Column { title: "change", width: 8, value: |of| known(of.change, change) },
 ];
 
-/// Which columns stay when it gets narrow, the most telling first.
+/// Which columns stay when it gets narrow, the most telling first. The last one only with a baseline, and then first.
 const PRIORITY: [usize; 7] = [6, 1, 2, 3, 0, 4, 5];
+const CHANGE: usize = 7;
+/// Smaller changes than this are not coloured: `dflash diff` says which ones are real.
+const WORTH_SAYING: f64 = 0.05;
+
+fn change(change: f64) -> String {
+    format!("{:+.1} %", change * 100.0)
+}
 
 /// Widths of the parts of a line.
 struct Widths {
@@ -65,8 +73,8 @@ pub fn draw(area: Rect, frame: &mut Buffer, state: &State) -> Extent {
     let rows = rows(state);
     let page = usize::from(area.height.saturating_sub(1));
     let lanes = rows.iter().enumerate().filter(|(_, row)| matches!(row, Row::Lane(_))).map(|(index, _)| index);
-    let extent = Extent { page, last: rows.len().saturating_sub(page), lanes: lanes.collect() };
-    let widths = widths(usize::from(area.width), &rows);
+    let extent = Extent { page, last: rows.len().saturating_sub(page), lanes: lanes.collect(), ..Extent::default() };
+    let widths = widths(usize::from(area.width), &rows, state.compared().is_some());
     draw_heading(area, frame, &widths, state);
     for (index, row) in rows.iter().skip(state.scroll.min(extent.last)).take(page).enumerate() {
         let Ok(y) = u16::try_from(index + 1) else { break };
@@ -74,13 +82,18 @@ pub fn draw(area: Rect, frame: &mut Buffer, state: &State) -> Extent {
         match row {
             Row::Lane(lane) => write::heading(place, frame, 0, &lane.name, &about(lane)),
             Row::Total(table, lane) => {
-                let cells = cells(&table.total, table.total_device.as_ref(), 1.0, &widths);
+                let change = state.compared().and_then(|baseline| baseline.total_change(table));
+                let of = Figures { host: &table.total, device: table.total_device.as_ref(), share: 1.0, change };
+                let cells = cells(&of, &widths);
                 let name = vec![piece(&text::left("  total", widths.name), Tone::Strong)];
                 draw_row(place, frame, [name, cells].concat());
                 draw_curve(place, frame, &widths, &lane.total_curve, Tone::Dim);
             }
             Row::Stage(stage, lane) => {
-                let cells = cells(&stage.host, stage.device.as_ref(), stage.share, &widths);
+                let (host, device, share) = (&stage.host, stage.device.as_ref(), stage.share);
+                let table = lane.table.as_ref();
+                let change = state.compared().zip(table).and_then(|(baseline, table)| baseline.change(table, stage));
+                let cells = cells(&Figures { host, device, share, change }, &widths);
                 draw_row(place, frame, [name(stage, widths.name), cells].concat());
                 if stage.depth == 0
                     && let Some((_, curve)) = lane.curves.iter().find(|(name, _)| *name == stage.stage)
@@ -102,16 +115,42 @@ pub fn wanted_lines(state: &State) -> usize {
 fn rows(state: &State) -> Vec<Row<'_>> {
     let mut rows = Vec::new();
     for lane in &state.model.lanes {
+        let whole = state.shows(&[&lane.name, &lane.device]);
+        let stages = stages(state, lane, whole);
+        if !whole && stages.is_empty() {
+            continue;
+        }
         if !rows.is_empty() {
             rows.push(Row::Gap);
         }
         rows.push(Row::Lane(lane));
+        rows.extend(stages.into_iter().map(|row| Row::Stage(row, lane)));
         if let Some(table) = &lane.table {
-            rows.extend(table.rows.iter().map(|row| Row::Stage(row, lane)));
             rows.push(Row::Total(table, lane));
         }
     }
     rows
+}
+
+/// A lane's stages that pass the filter, in the order asked for; what is nested is shown only in the usual one, where it
+/// stands below its stage.
+fn stages<'a>(state: &State, lane: &'a Lane, whole: bool) -> Vec<&'a StageRow> {
+    let Some(table) = &lane.table else { return Vec::new() };
+    let usual = state.sorted_by(View::Stages) == Some("pipeline");
+    let passes = |row: &&StageRow| (whole || state.shows(&[&row.stage])) && (usual || row.depth == 0);
+    let mut stages: Vec<&StageRow> = table.rows.iter().filter(passes).collect();
+    if usual {
+        return stages;
+    }
+    let change = |row: &StageRow| state.compared().and_then(|baseline| baseline.change(table, row)).map(f64::abs);
+    state.sort(View::Stages, &mut stages, |column, a, b| match column {
+        "share" => worse(Some(a.share), Some(b.share)),
+        "p50" => b.host.p50_ns.cmp(&a.host.p50_ns),
+        "p95" => b.host.p95_ns.cmp(&a.host.p95_ns),
+        "change" => worse(change(a), change(b)),
+        _ => a.stage.cmp(&b.stage),
+    });
+    stages
 }
 
 /// Device, iterations, those set apart, and what it is doing.
@@ -143,11 +182,16 @@ fn name(row: &StageRow, width: usize) -> Vec<Span<'static>> {
     ]
 }
 
-fn cells(host: &Stats, device: Option<&Stats>, share: f64, widths: &Widths) -> Vec<Span<'static>> {
+fn cells(of: &Figures, widths: &Widths) -> Vec<Span<'static>> {
     let cell = |column: &&Column| {
-        let value = (column.value)(host, device, share);
-        let tone = if value == format::UNKNOWN { Tone::Dim } else { Tone::Plain };
-        piece(&format!(" {}", text::right(&value, column.width)), tone)
+        let value = (column.value)(of);
+        let as_tone = match of.change {
+            _ if value == format::UNKNOWN => Tone::Dim,
+            Some(change) if column.title == "change" && change >= WORTH_SAYING => Tone::Warn,
+            Some(change) if column.title == "change" && change <= -WORTH_SAYING => Tone::Good,
+            _ => Tone::Plain,
+        };
+        piece(&format!(" {}", text::right(&value, column.width)), as_tone)
     };
     widths.columns.iter().map(cell).collect()
 }
@@ -157,7 +201,12 @@ fn draw_row(place: Rect, frame: &mut Buffer, pieces: Vec<Span<'static>>) {
 }
 
 fn draw_heading(area: Rect, frame: &mut Buffer, widths: &Widths, state: &State) {
-    let mut pieces = vec![piece(&text::left(&format!("stage, {}", state.window.title()), widths.name), Tone::Dim)];
+    let order = match state.sorted_by(View::Stages) {
+        Some("pipeline") | None => String::new(),
+        Some(by) => format!(", by {by}"),
+    };
+    let title = format!("stage, {}{order}", state.window.title());
+    let mut pieces = vec![piece(&text::left(&title, widths.name), Tone::Dim)];
     pieces.extend(widths.columns.iter().map(|c| piece(&format!(" {}", text::right(c.title, c.width)), Tone::Dim)));
     if widths.curve > 0 {
         pieces.push(piece("  over time", Tone::Dim));
@@ -176,7 +225,7 @@ fn draw_curve(place: Rect, frame: &mut Buffer, widths: &Widths, curve: &[Option<
     spark::draw(place, frame, &curve, top, tone(as_tone));
 }
 
-fn widths(width: usize, rows: &[Row]) -> Widths {
+fn widths(width: usize, rows: &[Row], compared: bool) -> Widths {
     let of = |row: &Row| match row {
         Row::Stage(stage, _) => text::width(&text::clean(&stage.stage)) + 2 + 2 * usize::from(stage.depth),
         _ => 0,
@@ -184,7 +233,7 @@ fn widths(width: usize, rows: &[Row]) -> Widths {
     let name = rows.iter().map(of).max().unwrap_or(0).clamp(20, 32).min(width / 2);
     let mut room = width - name;
     let mut chosen = Vec::new();
-    for index in PRIORITY {
+    for index in compared.then_some(CHANGE).into_iter().chain(PRIORITY) {
         if COLUMNS[index].width < room {
             room -= COLUMNS[index].width + 1;
             chosen.push(index);

@@ -54,6 +54,13 @@ pub fn tone(tone: Tone) -> Style {
     }
 }
 
+/// The colour of a batch: the same wherever it goes.
+#[must_use]
+pub fn batch(id: u64) -> Style {
+    const COLORS: [Color; 5] = [SKY, ORANGE, GREEN, PURPLE, VERMILLION];
+    Style::new().fg(COLORS[(id % COLORS.len() as u64) as usize])
+}
+
 /// A stage's segment in a bar: its ground, text on it, and what fills it so that it is told apart without colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Paint {

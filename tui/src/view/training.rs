@@ -23,26 +23,31 @@ pub fn draw(area: Rect, frame: &mut Buffer, state: &State) -> Extent {
     }
     let [values, rest] = Layout::vertical([Constraint::Length(3), Constraint::Fill(1)]).areas(area);
     draw_values(values, frame, model);
-    let curves = [("Loss", Curve::loss(&model.metrics)), ("Accuracy", Curve::accuracy(&model.metrics))];
-    let [(_, loss), (_, accuracy)] = &curves;
-    let beside = rest.width >= 110;
-    let both = (beside || rest.height >= 12) && (!accuracy.is_empty() || loss.is_empty());
-    let places: [Rect; 2] = match (both, beside) {
-        (true, true) => {
-            let [left, _, right] =
-                Layout::horizontal([Constraint::Fill(1), Constraint::Length(2), Constraint::Fill(1)]).areas(rest);
-            [left, right]
-        }
-        (true, false) => Layout::vertical([Constraint::Fill(1), Constraint::Fill(1)]).areas(rest),
-        (false, _) => [rest, Rect { height: 0, ..rest }],
-    };
-    for ((title, curve), place) in curves.iter().zip(places) {
-        if place.height > 1 {
-            write::heading(place, frame, 0, title, "by step");
-            chart::draw(Rect { y: place.y + 1, height: place.height - 1, ..place }, frame, curve);
+    draw_curves(rest, frame, model);
+    Extent::default()
+}
+
+/// As many curves as there is room for, the most telling first.
+fn draw_curves(area: Rect, frame: &mut Buffer, model: &Model) {
+    let rows = &model.metrics;
+    let mut curves = vec![("Loss", Curve::loss(rows)), ("Accuracy", Curve::accuracy(rows))];
+    curves.extend([("Acceptance length (tau)", Curve::tau(rows)), ("Learning rate", Curve::learning_rate(rows))]);
+    curves.retain(|(title, curve)| !curve.is_empty() || *title == "Loss");
+    let across = if area.width >= 110 { 2 } else { 1 };
+    let down = curves.len().div_ceil(across).min(usize::from(area.height / 6).max(1));
+    curves.truncate(across * down);
+    let shares = vec![Constraint::Fill(1); down];
+    for (place, side_by_side) in Layout::vertical(shares).split(area).iter().zip(curves.chunks(across)) {
+        let shares = vec![Constraint::Fill(1); side_by_side.len()];
+        let places = Layout::horizontal(shares).spacing(2).split(*place);
+        for ((title, curve), place) in side_by_side.iter().zip(places.iter()) {
+            if place.height > 1 {
+                let detail = if *title == "Accuracy" { "by step; behind it each slot's" } else { "by step" };
+                write::heading(*place, frame, 0, title, detail);
+                chart::draw(Rect { y: place.y + 1, height: place.height - 1, ..*place }, frame, curve);
+            }
         }
     }
-    Extent::default()
 }
 
 fn draw_values(area: Rect, frame: &mut Buffer, model: &Model) {
@@ -51,7 +56,7 @@ fn draw_values(area: Rect, frame: &mut Buffer, model: &Model) {
     let fields = [
         Field::new("learning rate", known(rate, |rate| format!("{rate:.2e}")), Tone::Plain),
         Field::new("gradient norm", known(norm, format::three_digits), Tone::Plain),
-        Field::new("logged steps", format::whole(model.metrics.len() as f64), Tone::Plain),
+        Field::new("logged steps", format::whole(model.logged as f64), Tone::Plain),
     ];
     write::fields(area, frame, 0, &fields);
     let slots = model.newest(|row| (!row.slots.is_empty()).then(|| row.slots.clone()));

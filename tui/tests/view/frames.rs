@@ -2,8 +2,9 @@
 
 use crate::synthetic::{self, Scene};
 use dflash_reports::timeline::State as RunState;
+use dflash_reports::timeline::record::Severity;
 use dflash_tui::frame_text;
-use dflash_tui::state::{Action, State, View};
+use dflash_tui::state::{Action, Control, Look, State, View, WindowLength};
 use dflash_tui::view::adapt::{Charset, Colors};
 use dflash_tui::view::{self};
 use ratatui::Terminal;
@@ -11,8 +12,12 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use ratatui::style::Color;
 
-const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (60, 15)];
-const NO_COLOR: Charset = Charset { colors: Colors::None, unicode: true };
+const SMALL: (u16, u16) = (80, 24);
+const USUAL: (u16, u16) = (120, 40);
+const LARGE: (u16, u16) = (200, 60);
+const SMALLEST: (u16, u16) = (60, 15);
+const NO_COLOR: Charset = Charset { colors: Colors::None, unicode: true, light: false };
+const ASCII: Charset = Charset { colors: Colors::None, unicode: false, light: false };
 
 /// What a terminal of that size would show.
 fn frame(state: &mut State, (columns, lines): (u16, u16), charset: Charset) -> Buffer {
@@ -23,21 +28,47 @@ fn frame(state: &mut State, (columns, lines): (u16, u16), charset: Charset) -> B
     terminal.backend().buffer().clone()
 }
 
-/// Snapshots every view of a scene at every size.
-fn snapshot_views(name: &str, scene: &Scene, views: &[View], charset: Charset) {
-    let mut state = scene.show();
-    for view in views {
-        for size in SIZES {
-            state.apply(Action::Show(*view));
-            let text = frame_text(&frame(&mut state, size, charset));
-            insta::assert_snapshot!(format!("{name}-{}-{}x{}", view.title().to_lowercase(), size.0, size.1), text);
+/// Snapshots views of a scene, one file for each size.
+fn snapshot(name: &str, scene: &Scene, views: &[View], sizes: &[(u16, u16)], charset: Charset) {
+    for size in sizes {
+        let mut all = String::new();
+        for view in views {
+            let text = frame_text(&frame(&mut scene.show_view(*view), *size, charset));
+            all += &format!("===== {}\n{text}", view.title());
         }
+        insta::assert_snapshot!(format!("{name}-{}x{}", size.0, size.1), all);
     }
 }
 
 #[test]
 fn a_live_run_on_a_cpu() {
-    snapshot_views("pipeline", &Scene::pipeline(), &View::ALL, NO_COLOR);
+    snapshot("pipeline", &Scene::pipeline(), &View::ALL, &[SMALL, USUAL, LARGE, SMALLEST], NO_COLOR);
+}
+
+#[test]
+fn one_gpu_and_two() {
+    let views = [View::Overview, View::Gpus, View::Timeline];
+    snapshot("one-gpu", &Scene::gpus(1), &views, &[SMALL], NO_COLOR);
+    // One is divided and gives little, the other lacks a sensor.
+    let scene =
+        Scene::gpus(2).lacking("cuda:1", "utilization").lacking("cuda:1", "power").lacking("cuda:1", "throttle");
+    let scene = scene.lacking("cuda:0", "temperature");
+    let text = "cuda:1 (GPU-7f) is divided (MIG): the whole GPU is sampled, not the part in use";
+    snapshot("two-gpus", &scene.marked(Severity::Info, text), &views, &[USUAL], NO_COLOR);
+}
+
+#[test]
+fn eight_gpus_one_of_them_lost() {
+    let scene = Scene::gpus(8).losing("cuda:5");
+    let views = [View::Overview, View::Stages, View::Timeline, View::Gpus, View::Threads];
+    snapshot("eight-gpus", &scene, &views, &[USUAL], NO_COLOR);
+    snapshot("eight-gpus", &scene, &[View::Overview, View::Gpus], &[LARGE, SMALLEST], NO_COLOR);
+}
+
+#[test]
+fn sixty_four_gpus() {
+    let scene = Scene::gpus(64).losing("cuda:50");
+    snapshot("many-gpus", &scene, &[View::Overview, View::Gpus], &[SMALL, USUAL, LARGE, SMALLEST], NO_COLOR);
 }
 
 #[test]
@@ -48,62 +79,55 @@ fn a_torn_timeline_says_so() {
     scene.timeline.health.bad_blocks = 2;
     scene.timeline.health.problems =
         vec!["timeline/rank0-000001.dft: damaged block at byte 65536, skipped 812 bytes".to_owned()];
-    snapshot_views("torn", &scene, &[View::Overview], NO_COLOR);
+    snapshot("torn", &scene, &[View::Overview], &[SMALL, SMALLEST], NO_COLOR);
 }
 
 #[test]
 fn a_run_without_metrics_and_without_queues() {
     let mut scene = Scene::new(&[("drafter:0", "cpu", synthetic::DRAFTER)]).ended(RunState::Finished, true);
     scene.metrics.clear();
-    snapshot_views("bare", &scene, &[View::Overview, View::Training], NO_COLOR);
+    snapshot("bare", &scene, &View::ALL[..8], &[SMALL], NO_COLOR);
 }
 
 #[test]
 fn a_run_that_has_recorded_nothing_yet() {
     let mut scene = Scene::new(&[]);
     scene.metrics.clear();
-    snapshot_views("empty", &scene, &View::ALL[..3], NO_COLOR);
-}
-
-#[test]
-fn eight_lanes_on_gpus() {
-    snapshot_views("eight", &Scene::eight_lanes(), &View::ALL[..2], NO_COLOR);
+    snapshot("empty", &scene, &View::ALL[..8], &[SMALL], NO_COLOR);
 }
 
 #[test]
 fn hostile_names_are_escaped() {
     let scene = Scene::hostile();
-    snapshot_views("hostile", &scene, &View::ALL[..3], NO_COLOR);
+    snapshot("hostile", &scene, &View::ALL[..8], &[USUAL], NO_COLOR);
     for view in View::ALL {
-        let mut state = scene.show();
-        state.apply(Action::Show(view));
-        let text = frame_text(&frame(&mut state, (200, 60), NO_COLOR));
-        assert!(text.chars().all(|letter| letter == '\n' || !letter.is_control()), "{view:?}");
+        let mut state = scene.show_view(view);
+        state.filter = String::new();
+        state.say("\u{1b}]0;said\u{7}", true);
+        state.open("\u{1b}[2J", vec!["\u{9b}31m".to_owned()]);
+        for _ in 0..2 {
+            let text = frame_text(&frame(&mut state, LARGE, NO_COLOR));
+            assert!(text.chars().all(|letter| letter == '\n' || !letter.is_control()), "{view:?}");
+            state.apply(Action::Back);
+        }
     }
 }
 
 #[test]
 fn ascii_only() {
-    snapshot_views(
-        "ascii",
-        &Scene::hostile(),
-        &[View::Overview, View::Stages],
-        Charset { colors: Colors::None, unicode: false },
-    );
-    for view in View::ALL {
-        let mut state = Scene::pipeline().show();
-        state.apply(Action::Show(view));
-        let shown = frame(&mut state, (120, 40), Charset { unicode: false, ..Charset::default() });
-        assert!(frame_text(&shown).is_ascii(), "{view:?}");
+    snapshot("ascii", &Scene::gpus(8), &View::ALL[..5], &[SMALL], ASCII);
+    for scene in [Scene::pipeline(), Scene::hostile(), Scene::gpus(20)] {
+        for view in View::ALL {
+            let shown = frame(&mut scene.show_view(view), USUAL, Charset { unicode: false, ..Charset::default() });
+            assert!(frame_text(&shown).is_ascii(), "{view:?}");
+        }
     }
 }
 
 #[test]
 fn no_color_means_none() {
     for view in View::ALL {
-        let mut state = Scene::pipeline().show();
-        state.apply(Action::Show(view));
-        let shown = frame(&mut state, (120, 40), NO_COLOR);
+        let shown = frame(&mut Scene::gpus(8).show_view(view), USUAL, NO_COLOR);
         assert!(shown.content.iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset), "{view:?}");
     }
 }
@@ -112,7 +136,7 @@ fn no_color_means_none() {
 fn losses_are_red() {
     let mut scene = Scene::pipeline();
     scene.timeline.totals.dropped = 7;
-    let shown = frame(&mut scene.show(), (120, 40), Charset::default());
+    let shown = frame(&mut scene.show(), USUAL, Charset::default());
     let red: String = shown.content.iter().filter(|cell| cell.fg == Color::Red).map(|cell| cell.symbol()).collect();
     assert_eq!(red, "lost 7 records");
 }
@@ -124,16 +148,125 @@ fn a_terminal_that_is_too_small_says_what_it_takes() {
 }
 
 #[test]
+fn a_question_a_text_and_an_answer_stand_above_the_keys() {
+    let mut state = Scene::pipeline().show();
+    let foot = |state: &mut State| {
+        let text = frame_text(&frame(state, SMALL, NO_COLOR));
+        text.lines().nth(22).unwrap_or_default().trim().to_owned()
+    };
+    state.apply(Action::Ask(Control::Cpu));
+    assert_eq!(foot(&mut state), "ask the run for CPU sampling for 30 s? y yes, n no");
+    state.apply(Action::Type('n'));
+    state.apply(Action::Ask(Control::Mark));
+    for letter in "hot".chars() {
+        state.apply(Action::Type(letter));
+    }
+    assert_eq!(foot(&mut state), "a note for the timeline: hot_   Enter takes it, Esc drops it");
+    state.apply(Action::Accept);
+    assert_eq!(foot(&mut state), "asking the run for mark ...");
+}
+
+#[test]
+fn a_baseline_adds_its_column() {
+    let scene = Scene::pipeline();
+    let mut state = scene.show_view(View::Stages);
+    state.apply(Action::Baseline);
+    let text = frame_text(&frame(&mut state, USUAL, NO_COLOR));
+    assert!(text.contains("change") && text.contains("+0.0 %"), "{text}");
+    state.apply(Action::Baseline);
+    assert!(!frame_text(&frame(&mut state, USUAL, NO_COLOR)).contains("+0.0 %"));
+}
+
+#[test]
+fn a_filter_leaves_only_what_it_names() {
+    let scene = Scene::gpus(8);
+    for (view, there, gone) in [
+        (View::Overview, "drafter:3", "target:1"),
+        (View::Stages, "drafter:3", "target:1"),
+        (View::Timeline, "drafter:3", "target:1"),
+        (View::Threads, "drafter:3", "target:1"),
+    ] {
+        let mut state = scene.show_view(view);
+        state.filter = "Drafter".to_owned();
+        let text = frame_text(&frame(&mut state, LARGE, NO_COLOR));
+        let body: String = text.lines().skip(6).collect();
+        assert!(body.contains(there) && !body.contains(gone), "{view:?}\n{text}");
+    }
+}
+
+#[test]
+fn ranks_are_told_apart() {
+    let mut scene = Scene::gpus(2);
+    scene.timeline.lanes[2].rank = 1;
+    for counter in scene.timeline.counters.iter_mut().filter(|counter| counter.name.contains("cuda:1")) {
+        counter.rank = 1;
+    }
+    for view in [View::Overview, View::Timeline] {
+        let text = frame_text(&frame(&mut scene.show_view(view), USUAL, NO_COLOR));
+        assert!(text.contains("target:0 ") && text.contains("drafter:0 r1"), "{text}");
+    }
+    let text = frame_text(&frame(&mut scene.show_view(View::Gpus), USUAL, NO_COLOR));
+    assert!(text.contains("cuda:0 ") && text.contains("cuda:1 r1"), "{text}");
+}
+
+/// What was is shown as it was: nothing of what came later.
+#[test]
+fn a_recording_is_played_from_its_start() {
+    let scene = Scene::pipeline().ended(RunState::Finished, true);
+    let mut state = scene.show();
+    state.apply(Action::Pause);
+    assert!(state.is_playing());
+    assert!(state.tick(std::time::Duration::from_secs(10)));
+    scene.refresh(&mut state);
+    assert!(state.played().is_some_and(|share| (0.24..0.26).contains(&share)));
+    assert_eq!(state.model.covered.map(|covered| covered.as_secs()), Some(10));
+    assert_eq!(state.model.events.len(), 1, "the marks after 10 s have not happened yet");
+    assert!(state.model.lanes.iter().all(|lane| lane.inside.is_none()));
+    let whole = scene.model(&Look { window: WindowLength::Whole, ..Look::default() });
+    assert!(state.model.throughput.tokens < whole.throughput.tokens);
+    assert!(state.tick(std::time::Duration::from_secs(100)));
+    assert_eq!((state.at_ns, state.is_playing()), (None, false));
+}
+
+#[test]
 fn the_numbers_are_the_reports() {
     use dflash_reports::report::Report;
     use dflash_reports::stages::Window;
-    use dflash_tui::state::WindowLength;
 
-    let scene = Scene::eight_lanes();
+    let scene = Scene::gpus(8);
     let report = Report::of(&scene.timeline, &Window::default()).unwrap();
-    let model = scene.model(WindowLength::Whole);
+    let model = scene.model(&Look { window: WindowLength::Whole, ..Look::default() });
     assert_eq!(model.verdict, report.verdict_text);
     assert_eq!(model.throughput, report.throughput);
+    assert_eq!(model.queues.iter().map(|queue| queue.row.clone()).collect::<Vec<_>>(), report.queues);
     let tables: Vec<_> = model.lanes.into_iter().filter_map(|lane| lane.table).collect();
     assert_eq!(tables, report.stages.lanes);
+}
+
+/// `cargo test --release -p dflash-tui -- --ignored --nocapture a_frame_is_drawn_fast`
+#[test]
+#[ignore = "prints figures of this machine"]
+fn a_frame_is_drawn_fast() {
+    let scene = Scene::gpus(64);
+    for view in View::ALL {
+        let state = scene.show_view(view);
+        let mut times = Vec::new();
+        for _ in 0..200 {
+            let mut frame = Buffer::empty(ratatui::layout::Rect::new(0, 0, LARGE.0, LARGE.1));
+            let began = std::time::Instant::now();
+            view::draw(&state, &mut frame, Charset::default());
+            times.push(began.elapsed().as_secs_f64() * 1e3);
+        }
+        times.sort_by(f64::total_cmp);
+        let began = std::time::Instant::now();
+        let model = scene.model(&state.look());
+        let look = began.elapsed().as_secs_f64() * 1e3;
+        println!(
+            "{:<9} {:.2} ms a frame (median), {:.2} ms (95 of 100); the numbers of {} lanes {look:.1} ms",
+            view.title(),
+            times[100],
+            times[190],
+            model.lanes.len()
+        );
+    }
 }

@@ -99,7 +99,7 @@ fn a_frame_becomes_a_picture() {
     options.size = (120, Some(36));
     let svg = frame_svg(&frame(run.clone(), &options).expect("a frame"));
     assert!(svg.contains(">backward") && svg.contains("#d55e00"), "{svg}");
-    options.charset = Charset { colors: Colors::None, unicode: false };
+    options.charset = Charset { colors: Colors::None, unicode: false, light: false };
     options.view = Some(View::Stages);
     let plain = frame_svg(&frame(run, &options).expect("a frame"));
     assert!(!plain.contains("#d55e00") && plain.is_ascii());

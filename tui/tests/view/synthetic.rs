@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use dflash_reports::timeline::record::{
-    Anchor, Counter, CounterId, DeviceTime, Iteration, Kind, Lane, LaneId, NameId, OpenSpan, Sample, Span,
+    Anchor, Counter, CounterId, DeviceTime, Flow, FlowEnd, Iteration, Kind, Lane, LaneId, Mark, NameId, OpenSpan,
+    Sample, Severity, Span,
 };
 use dflash_reports::timeline::{Manifest, MetricsRow, State as RunState, Timeline};
-use dflash_tui::state::{Input, Model, State, WindowLength};
+use dflash_tui::state::{Action, Input, Look, Model, State, View, WindowLength};
 
 /// When the monotonic clock stood at 0, nanoseconds since 1970.
 const BOOT: i64 = 1_796_000_000_000_000_000;
@@ -75,21 +76,69 @@ impl Scene {
         let mut scene = Self::new(&lanes);
         add_queue(&mut scene.timeline, "batches", 4.0, |t| 3.2 + (t / 3.0).sin());
         add_queue(&mut scene.timeline, "features", 8.0, |t| 6.0 + 2.0 * (t / 5.0).cos());
-        scene
+        add_threads(&mut scene.timeline);
+        add_flows(&mut scene.timeline);
+        add_marks(&mut scene.timeline);
+        scene.sorted()
     }
 
-    /// A loader, four targets and three drafters on GPUs.
-    pub fn eight_lanes() -> Self {
-        let names: Vec<String> =
-            (0..4).map(|i| format!("target:{i}")).chain((0..3).map(|i| format!("drafter:{i}"))).collect();
-        let devices: Vec<String> = (0..7).map(|i| format!("cuda:{i}")).collect();
-        let mut lanes = vec![("loader", "cpu", LOADER)];
-        lanes.extend(names.iter().zip(&devices).map(|(name, device)| {
-            (name.as_str(), device.as_str(), if name.starts_with("target") { TARGET } else { DRAFTER })
-        }));
-        let mut scene = Self::new(&lanes);
+    /// A loader, and half targets and half drafters, one on each of `count` GPUs, with their sensors.
+    pub fn gpus(count: usize) -> Self {
+        let slow = |stages: &[Stage<'static>]| -> Vec<Stage<'static>> {
+            // Many lanes go slower here, so that building them does not.
+            let factor = if count > 16 { 12.0 } else { 1.0 };
+            stages.iter().map(|(name, ms)| (*name, ms * factor)).collect()
+        };
+        let (target, drafter) = (slow(TARGET), slow(DRAFTER));
+        let targets = count / 2;
+        let mut scene = Self::new(&[("loader", "cpu", LOADER)]);
+        for gpu in 0..count {
+            let (name, stages) = match gpu.checked_sub(targets) {
+                None => (format!("target:{gpu}"), &target),
+                Some(drafter_index) => (format!("drafter:{drafter_index}"), &drafter),
+            };
+            add_lane(&mut scene.timeline, &name, &format!("cuda:{gpu}"), stages);
+        }
         add_queue(&mut scene.timeline, "features", 16.0, |t| 15.0 + (t / 5.0).cos());
-        scene
+        for gpu in 0..count {
+            add_gpu(&mut scene.timeline, gpu);
+        }
+        add_threads(&mut scene.timeline);
+        add_flows(&mut scene.timeline);
+        add_marks(&mut scene.timeline);
+        scene.sorted()
+    }
+
+    /// Cuts off a GPU's readings after 20 s: it is lost.
+    pub fn losing(mut self, device: &str) -> Self {
+        let prefix = format!("gpu.{device}.");
+        let its = |counter: CounterId| self.timeline.counters[counter.0 as usize].name.starts_with(&prefix);
+        let kept: Vec<Sample> =
+            self.timeline.samples.iter().filter(|s| !its(s.counter) || s.time_ns < 20 * SECOND).copied().collect();
+        self.timeline.samples = kept;
+        self
+    }
+
+    /// Takes a sensor away from a GPU, as a divided one (MIG) lacks its utilisation.
+    pub fn lacking(mut self, device: &str, sensor: &str) -> Self {
+        let name = format!("gpu.{device}.{sensor}");
+        let its = |counter: CounterId| self.timeline.counters[counter.0 as usize].name == name;
+        let kept: Vec<Sample> = self.timeline.samples.iter().filter(|s| !its(s.counter)).copied().collect();
+        self.timeline.samples = kept;
+        self
+    }
+
+    /// A mark at 30 s.
+    pub fn marked(mut self, severity: Severity, text: &str) -> Self {
+        self.timeline.marks.push(Mark { time_ns: 30 * SECOND, severity, text: text.to_owned() });
+        self.sorted()
+    }
+
+    fn sorted(mut self) -> Self {
+        self.timeline.samples.sort_by_key(|sample| sample.time_ns);
+        self.timeline.flows.sort_by_key(|flow| flow.time_ns);
+        self.timeline.marks.sort_by_key(|mark| mark.time_ns);
+        self
     }
 
     /// Names that try to drive the terminal, wide names, and numbers that no clock gives.
@@ -106,7 +155,10 @@ impl Scene {
         scene.metrics[3].loss = Some(f64::NAN);
         scene.metrics[4].accuracy = Some(1e300);
         scene.problems = vec!["metrics.csv:3: \u{1b}[5m".to_owned()];
-        scene
+        add_sample_counter(&mut scene.timeline, "thread.\u{1b}[7m\u{200b}.cpu", "%", |_| f64::MAX);
+        add_sample_counter(&mut scene.timeline, "gpu.cu\u{9b}31mda.power", "W", |_| -1e300);
+        add_sample_counter(&mut scene.timeline, "gpu.cu\u{9b}31mda.throttle", "bits", |_| f64::NAN);
+        scene.marked(Severity::Warning, "\u{1b}]52;c;aGk=\u{7} a mark that sets the clipboard 目标")
     }
 
     /// Ends the run as `state`, with or without the end of its stream.
@@ -117,7 +169,7 @@ impl Scene {
         self
     }
 
-    pub fn model(&self, window: WindowLength) -> Model {
+    pub fn model(&self, look: &Look) -> Model {
         let input = Input {
             name: &self.name,
             manifest: &self.manifest,
@@ -125,15 +177,105 @@ impl Scene {
             here: true,
             timeline: &self.timeline,
             metrics: &self.metrics,
+            logged: self.metrics.len() as u64,
             problems: &self.problems,
             now_unix_ns: BOOT + LENGTH + SECOND / 2,
         };
-        Model::new(&input, window)
+        Model::new(&input, look)
     }
 
     pub fn show(&self) -> State {
-        State::new(self.model(WindowLength::Minute), Duration::from_secs(1), WindowLength::Minute)
+        let mut state = State::new(Model::default(), Duration::from_secs(1), WindowLength::Minute);
+        self.refresh(&mut state);
+        state
     }
+
+    pub fn show_view(&self, view: View) -> State {
+        let mut state = self.show();
+        state.apply(Action::Show(view));
+        self.refresh(&mut state);
+        state
+    }
+
+    /// What the loop does when the numbers are wanted anew.
+    pub fn refresh(&self, state: &mut State) {
+        state.model = self.model(&state.look());
+    }
+}
+
+/// Readings once a second.
+fn add_sample_counter(timeline: &mut Timeline, name: &str, unit: &str, value: impl Fn(f64) -> f64) {
+    let counter = CounterId(timeline.counters.len() as u32);
+    timeline.counters.push(Counter { name: name.to_owned(), unit: unit.to_owned(), rank: 0 });
+    for second in 0..LENGTH / SECOND {
+        timeline.samples.push(Sample { counter, time_ns: second * SECOND, value: value(second as f64) });
+    }
+}
+
+fn add_gpu(timeline: &mut Timeline, gpu: usize) {
+    let phase = gpu as f64;
+    let mut add = |sensor: &str, unit: &str, value: &dyn Fn(f64) -> f64| {
+        add_sample_counter(timeline, &format!("gpu.cuda:{gpu}.{sensor}"), unit, value);
+    };
+    let gibibyte = f64::from(1 << 30);
+    add("utilization", "%", &|t| (70.0 + 28.0 * (t / 4.0 + phase).sin()).round());
+    add("memory.used", "bytes", &|_| (60.0 + phase % 7.0 * 9.0) * gibibyte);
+    add("memory.total", "bytes", &|_| 139.8 * gibibyte);
+    add("power", "W", &|t| 480.0 + 150.0 * (t / 4.0 + phase).sin());
+    add("power.limit", "W", &|_| 700.0);
+    add("clock.sm", "MHz", &|_| 1980.0 - (phase * 15.0) % 400.0);
+    add("temperature", "°C", &|t| 52.0 + phase % 9.0 + t / 10.0);
+    // The fourth GPU of each eight is at its power limit, the seventh too hot.
+    add("throttle", "bits", &|_| match gpu % 8 {
+        3 => 4.0,
+        6 => f64::from(0x20 | 4),
+        _ => 0.0,
+    });
+}
+
+fn add_threads(timeline: &mut Timeline) {
+    let lanes: Vec<String> = timeline.lanes.iter().map(|lane| lane.name.clone()).collect();
+    for (index, lane) in lanes.iter().enumerate() {
+        add_sample_counter(timeline, &format!("thread.{lane}.cpu"), "%", |t| 60.0 + index as f64 + 9.0 * t.sin());
+    }
+    add_sample_counter(timeline, "thread.dflash-nvml.cpu", "%", |_| 0.4);
+    add_sample_counter(timeline, "thread.pt_autograd_0.cpu", "%", |t| 31.0 + t / 10.0);
+    add_sample_counter(timeline, "thread.gone.cpu", "%", |_| 0.0);
+    add_sample_counter(timeline, "process.cpu", "%", |_| 245.0);
+    add_sample_counter(timeline, "process.rss", "bytes", |_| 3.5 * f64::from(1 << 30));
+    add_sample_counter(timeline, "profiler.cost.drafter:0.low", "%", |_| 0.11);
+    add_sample_counter(timeline, "profiler.cost.drafter:0.high", "%", |_| 0.34);
+    add_sample_counter(timeline, "allocator.cuda:0.reserved", "bytes", |_| 12.0 * f64::from(1 << 30));
+}
+
+/// A batch goes from the loader to a target, and from there to a drafter.
+fn add_flows(timeline: &mut Timeline) {
+    let lane = |prefix: &str| timeline.lanes.iter().position(|lane| lane.name.starts_with(prefix));
+    let (Some(loader), Some(target), Some(drafter)) = (lane("loader"), lane("target:0"), lane("drafter:0")) else {
+        return;
+    };
+    for id in 0..(LENGTH / (SECOND / 7)) as u64 {
+        let at = id as i64 * SECOND / 7;
+        let mut end = |lane: usize, end, time_ns| {
+            timeline.flows.push(Flow { id, end, lane: LaneId(lane as u32), time_ns });
+        };
+        end(loader, FlowEnd::Put, at);
+        end(target, FlowEnd::Take, at + 30_000_000);
+        end(target, FlowEnd::Put, at + 120_000_000);
+        end(drafter, FlowEnd::Take, at + 180_000_000);
+    }
+}
+
+fn add_marks(timeline: &mut Timeline) {
+    let mut mark = |second: i64, severity, text: &str| {
+        timeline.marks.push(Mark { time_ns: second * SECOND, severity, text: text.to_owned() });
+    };
+    mark(1, Severity::Info, "level: off -> stages, by ctl");
+    mark(12, Severity::Info, "the learning rate was lowered");
+    mark(21, Severity::Info, "checkpoint written: runs/demo/checkpoints/step-000200");
+    let long = "cuda:0 is slowed by a hardware slowdown (temperature, power brake or a fast power trigger); what it does \
+                meanwhile is not its usual speed, and its numbers should not be compared";
+    mark(33, Severity::Warning, long);
 }
 
 fn add_lane(timeline: &mut Timeline, name: &str, device: &str, stages: &[Stage]) {

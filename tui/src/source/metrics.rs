@@ -1,0 +1,231 @@
+//! metrics.csv as it grows. Only what was added is read, and only as many rows are kept as a chart can show: the file of a
+//! long training is many times longer than that, and is looked at every second.
+//!
+//! The file's own reader ([`timeline::read_metrics`]) is asked when a line cannot be read: it says why.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
+use std::path::PathBuf;
+
+use dflash_reports::timeline::{self, MetricsRow};
+
+use crate::Result;
+
+/// Rows that are kept at most.
+const MOST: usize = 2048;
+
+/// Rows of metrics.csv: all of a short file, every n-th of a long one.
+#[derive(Debug)]
+pub struct Metrics {
+    path: PathBuf,
+    columns: Vec<String>,
+    offset: u64,
+    logged: u64,
+    stride: u64,
+    rows: Vec<MetricsRow>,
+    /// Whether the last row is kept only until the next one comes.
+    passing: bool,
+}
+
+impl Metrics {
+    /// Of a file that need not be there yet. Nothing is read before the first [`poll`](Self::poll).
+    #[must_use]
+    pub fn of(path: PathBuf) -> Self {
+        Self { path, columns: Vec::new(), offset: 0, logged: 0, stride: 1, rows: Vec::new(), passing: false }
+    }
+
+    /// The rows that are kept, oldest first; the newest is among them.
+    #[must_use]
+    pub fn rows(&self) -> &[MetricsRow] {
+        &self.rows
+    }
+
+    /// Rows of the file.
+    #[must_use]
+    pub fn logged(&self) -> u64 {
+        self.logged
+    }
+
+    /// Reads what was added. A last line without its end is left for the next time.
+    ///
+    /// # Errors
+    /// When the file cannot be read or understood; its rows so far are kept.
+    pub fn poll(&mut self) -> Result<()> {
+        let length = match std::fs::metadata(&self.path) {
+            Ok(data) => data.len(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(_) => return self.official(),
+        };
+        if length < self.offset {
+            // Another file stands there now.
+            *self = Self::of(std::mem::take(&mut self.path));
+        }
+        if length == self.offset {
+            return Ok(());
+        }
+        match self.read_on() {
+            Ok(true) => Ok(()),
+            Ok(false) | Err(_) => self.official(),
+        }
+    }
+
+    /// Lets the file's own reader say what is wrong; if it finds nothing wrong, its rows are taken.
+    fn official(&mut self) -> Result<()> {
+        let rows = timeline::read_metrics(&self.path)?;
+        *self = Self { columns: std::mem::take(&mut self.columns), ..Self::of(std::mem::take(&mut self.path)) };
+        self.offset = std::fs::metadata(&self.path).map_or(0, |data| data.len());
+        rows.into_iter().for_each(|row| self.add(row));
+        Ok(())
+    }
+
+    /// Whether every whole line could be read.
+    fn read_on(&mut self) -> io::Result<bool> {
+        let mut file = BufReader::new(File::open(&self.path)?);
+        file.seek(SeekFrom::Start(self.offset))?;
+        let mut line = String::new();
+        loop {
+            line.clear();
+            let read = file.read_line(&mut line)?;
+            if !line.ends_with('\n') {
+                return Ok(true);
+            }
+            let whole = line.trim_end_matches(['\n', '\r']);
+            if self.columns.is_empty() {
+                self.columns = whole.split(',').map(str::to_owned).collect();
+                if !self.columns.iter().any(|column| column == "step") {
+                    self.columns.clear();
+                    return Ok(false);
+                }
+            } else {
+                let Some(row) = parse(&self.columns, whole) else { return Ok(false) };
+                self.add(row);
+            }
+            self.offset += read as u64;
+        }
+    }
+
+    fn add(&mut self, row: MetricsRow) {
+        if self.passing {
+            self.rows.pop();
+        }
+        // Evaluations are few, and each of them counts.
+        self.passing = !self.logged.is_multiple_of(self.stride) && row.acceptance_length.is_none();
+        self.logged += 1;
+        self.rows.push(row);
+        if self.rows.len() > MOST {
+            self.stride = self.stride.saturating_mul(2);
+            let (mut at, newest) = (0, self.rows.len());
+            self.rows.retain(|row| {
+                at += 1;
+                at % 2 == 1 || at == newest || row.acceptance_length.is_some() && at % 16 != 0
+            });
+        }
+    }
+}
+
+/// A row by the names of its columns; `None` if it is not what they promise.
+fn parse(columns: &[String], line: &str) -> Option<MetricsRow> {
+    // The file's writer has no need of quotes.
+    let fields: Vec<&str> = line.split(',').collect();
+    if fields.len() != columns.len() || line.contains('"') {
+        return None;
+    }
+    let mut row = MetricsRow::default();
+    for (column, field) in columns.iter().zip(fields) {
+        let number = || if field.is_empty() { Some(None) } else { field.parse::<f64>().ok().map(Some) };
+        match column.as_str() {
+            "schema" if field.parse() != Ok(timeline::metrics::METRICS_SCHEMA) => return None,
+            "attempt" => row.attempt = field.parse().ok()?,
+            "step" => row.step = field.parse().ok()?,
+            "time_ns" => row.time_ns = field.parse().ok()?,
+            "loss" => row.loss = number()?,
+            "accuracy" => row.accuracy = number()?,
+            "learning_rate" => row.learning_rate = number()?,
+            "gradient_norm" => row.gradient_norm = number()?,
+            "acceptance_length" => row.acceptance_length = number()?,
+            "tokens_per_s" => row.tokens_per_s = number()?,
+            "supervised_tokens_per_s" => row.supervised_tokens_per_s = number()?,
+            slot if slot.starts_with("accuracy_") => row.slots.extend(number()?),
+            _ => {}
+        }
+    }
+    Some(row)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use dflash_reports::timeline::MetricsWriter;
+
+    use super::*;
+
+    fn row(step: u64) -> MetricsRow {
+        let tau = step.is_multiple_of(500).then_some(1.5);
+        MetricsRow {
+            attempt: 1,
+            step,
+            time_ns: step as i64,
+            loss: Some(1.0 / (step + 1) as f64),
+            slots: vec![0.5, 0.25],
+            acceptance_length: tau,
+            ..MetricsRow::default()
+        }
+    }
+
+    #[test]
+    fn it_reads_what_the_files_own_reader_reads() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("metrics.csv");
+        let mut metrics = Metrics::of(path.clone());
+        metrics.poll().expect("a file that is not there yet is no error");
+        let mut writer = MetricsWriter::open(&path, 2).expect("a file");
+        for step in 0..100 {
+            writer.write(&row(step)).expect("a row");
+            if step % 7 == 0 {
+                metrics.poll().expect("rows");
+            }
+        }
+        metrics.poll().expect("rows");
+        assert_eq!(metrics.rows(), timeline::read_metrics(&path).expect("rows"));
+    }
+
+    #[test]
+    fn a_long_file_is_thinned_and_its_newest_row_is_there() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("metrics.csv");
+        let mut writer = MetricsWriter::open(&path, 2).expect("a file");
+        let mut metrics = Metrics::of(path);
+        for step in 0..20_000 {
+            writer.write(&row(step)).expect("a row");
+            if step % 3000 == 2999 {
+                metrics.poll().expect("rows");
+                assert_eq!(metrics.rows().last().map(|row| row.step), Some(step));
+            }
+        }
+        metrics.poll().expect("rows");
+        assert_eq!((metrics.logged(), metrics.rows().last().map(|row| row.step)), (20_000, Some(19_999)));
+        assert!(metrics.rows().len() <= MOST && metrics.rows().len() > MOST / 4, "{}", metrics.rows().len());
+        assert!(metrics.rows().is_sorted_by_key(|row| row.step));
+        assert_eq!(metrics.rows().first().map(|row| row.step), Some(0));
+    }
+
+    #[test]
+    fn a_line_that_is_being_written_waits_and_a_wrong_one_is_named() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("metrics.csv");
+        MetricsWriter::open(&path, 0).and_then(|mut writer| writer.write(&row(7))).expect("a file");
+        let text = fs::read_to_string(&path).expect("text");
+        let (whole, part) = text.split_at(text.len() - 5);
+        fs::write(&path, whole).expect("a file");
+        let mut metrics = Metrics::of(path.clone());
+        metrics.poll().expect("half a line is no error");
+        assert_eq!(metrics.rows().len(), 0);
+        fs::write(&path, format!("{whole}{part}")).expect("a file");
+        metrics.poll().expect("rows");
+        assert_eq!(metrics.rows(), [MetricsRow { slots: Vec::new(), ..row(7) }]);
+        fs::write(&path, text.replace("1,1,7,", "1,1,seven,") + "1,2\n").expect("a file");
+        let said = metrics.poll().expect_err("a word is no number").to_string();
+        assert!(said.contains("metrics.csv:") && metrics.rows().len() == 1, "{said}");
+    }
+}

@@ -1,0 +1,147 @@
+//! A run's directory, looked at again and again.
+
+use std::path::Path;
+use std::{fs, io};
+
+use dflash_reports::timeline::{self, Manifest, RunDir, State as RunState, Tail, Timeline};
+
+use super::keep::Keep;
+use super::metrics::Metrics;
+use super::{hostname, now_unix_ns};
+use crate::Result;
+use crate::state::{Input, Look, Model};
+
+/// A finished run with more bytes of timeline than this is not read whole: only its last part is shown.
+const WHOLE: u64 = 64 << 20;
+
+/// A run that is being looked at.
+pub struct RunSource {
+    run: RunDir,
+    name: String,
+    recording: Recording,
+    manifest: Manifest,
+    state: RunState,
+    metrics: Metrics,
+    problems: Vec<String>,
+    host: String,
+}
+
+/// A finished run is read once and whole; a running one, and one that is too long, is followed.
+enum Recording {
+    Whole(Box<Timeline>),
+    /// `None` only while it is being replaced.
+    Followed(Option<Box<Tail>>, Keep),
+}
+
+impl Recording {
+    fn open(run: &RunDir, state: RunState) -> Result<Self> {
+        if state != RunState::Running && bytes(&run.timeline_dir()) <= WHOLE {
+            return Ok(Self::Whole(Box::new(timeline::read(run)?)));
+        }
+        let keep = Keep::default();
+        Ok(Self::Followed(Some(Box::new(Tail::open(run)?.with_window(keep.nanoseconds()))), keep))
+    }
+
+    fn timeline(&self) -> Option<&Timeline> {
+        match self {
+            Self::Whole(timeline) => Some(timeline),
+            Self::Followed(tail, _) => tail.as_deref().map(Tail::timeline),
+        }
+    }
+
+    /// Takes what has come, and forgets what is too much.
+    fn poll(&mut self) -> Result<()> {
+        let Self::Followed(place, keep) = self else { return Ok(()) };
+        let Some(tail) = place else { return Ok(()) };
+        tail.poll()?;
+        if keep.shorten(tail.timeline()) {
+            *place = place.take().map(|tail| Box::new(tail.with_window(keep.nanoseconds())));
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of a timeline's segments.
+fn bytes(directory: &Path) -> u64 {
+    let length =
+        |entry: io::Result<fs::DirEntry>| entry.and_then(|entry| entry.metadata()).map_or(0, |data| data.len());
+    fs::read_dir(directory).map_or(0, |entries| entries.map(length).sum())
+}
+
+impl RunSource {
+    /// Opens a run and takes the first look.
+    ///
+    /// # Errors
+    /// When run.json or the timeline's directory cannot be read.
+    pub fn open(run: RunDir) -> Result<Self> {
+        let (manifest, state) = (run.manifest()?, run.state()?);
+        let recording = Recording::open(&run, state)?;
+        let (name, host) = (run.name(), hostname());
+        let (metrics, problems) = (Metrics::of(run.metrics_csv()), Vec::new());
+        let mut source = Self { run, name, recording, manifest, state, metrics, problems, host };
+        source.poll();
+        Ok(source)
+    }
+
+    /// Whether the run may still write.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.state == RunState::Running
+    }
+
+    /// Where it lies.
+    #[must_use]
+    pub fn run(&self) -> &RunDir {
+        &self.run
+    }
+
+    /// Looks again. What cannot be read keeps its last value and becomes a line of the screen: a run that is moved or
+    /// removed while it is watched must not end the view. Says whether the numbers may have changed: of a run that goes on
+    /// its age does, of one that is over nothing.
+    pub fn poll(&mut self) -> bool {
+        let before = (self.manifest.clone(), self.state, self.metrics.logged(), std::mem::take(&mut self.problems));
+        let looked = self.look();
+        self.note(looked);
+        let read = self.metrics.poll();
+        self.note(read);
+        let (manifest, state, logged, problems) = before;
+        let same = (&manifest, state, logged) == (&self.manifest, self.state, self.metrics.logged());
+        self.is_live() || !same || problems != self.problems
+    }
+
+    fn note(&mut self, looked: Result<()>) {
+        if let Err(error) = looked {
+            self.problems.push(error.to_string());
+        }
+    }
+
+    fn look(&mut self) -> Result<()> {
+        self.recording.poll()?;
+        let before = self.state;
+        (self.manifest, self.state) = (self.run.manifest()?, self.run.state()?);
+        // A finished run that is resumed goes on in the same directory.
+        if self.state == RunState::Running && before != RunState::Running {
+            self.recording = Recording::open(&self.run, self.state)?;
+            return self.look();
+        }
+        Ok(())
+    }
+
+    /// The numbers of the last look.
+    #[must_use]
+    pub fn model(&self, look: &Look) -> Model {
+        let nothing = Timeline::default();
+        let input = Input {
+            name: &self.name,
+            manifest: &self.manifest,
+            state: self.state,
+            here: self.manifest.host == self.host,
+            timeline: self.recording.timeline().unwrap_or(&nothing),
+            metrics: self.metrics.rows(),
+            logged: self.metrics.logged(),
+            problems: &self.problems,
+            now_unix_ns: now_unix_ns(),
+        };
+        Model::new(&input, look)
+    }
+}
