@@ -83,7 +83,7 @@ impl Sources {
             let ranks = self.window.ranks.iter().filter_map(|rank| rank.checked_sub(first_rank)).collect();
             let window = Window { ranks, ..self.window.earlier(shift_ns) };
             for mut capture in kernels::captures(&source.run, &source.timeline, &window)? {
-                capture.lanes.iter_mut().for_each(|lane| lane.rank += first_rank);
+                capture.lanes.iter_mut().for_each(|lane| lane.rank = lane.rank.saturating_add(first_rank));
                 captures.push(capture);
             }
         }
@@ -143,9 +143,9 @@ fn place(run: &RunDir, timeline: &Timeline, before: &[Source]) -> Place {
     own.dedup();
     let taken = || before.iter().flat_map(|source| &source.place.ranks);
     let collides = taken().any(|rank| own.contains(rank));
-    let first_rank = if collides { taken().max().map_or(0, |rank| rank + 1) } else { 0 };
+    let first_rank = if collides { taken().max().map_or(0, |rank| rank.saturating_add(1)) } else { 0 };
     let (shift_ns, aligned) = before.first().map_or((0, true), |first| shift(first, &host, &timeline.anchors));
-    let ranks = own.into_iter().map(|rank| rank + first_rank).collect();
+    let ranks = own.into_iter().map(|rank| rank.saturating_add(first_rank)).collect();
     Place { run: run.name(), host, ranks, first_rank, shift_ns, aligned }
 }
 

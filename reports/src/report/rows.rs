@@ -139,7 +139,7 @@ impl Source {
     fn write(&self, rows: &[StringRecord], writer: &mut csv::Writer<impl Write>, done: &mut Exported) -> Result<()> {
         let Some(last) = rows.last() else { return Ok(()) };
         let number = |needed: usize| self.field(last, needed).parse::<i64>().ok();
-        let rank = self.field(last, 0).parse::<u32>().ok().map(|rank| rank + self.first_rank);
+        let rank = self.field(last, 0).parse::<u32>().ok().map(|rank| rank.saturating_add(self.first_rank));
         let lane = self.field(last, 1);
         let end = number(4).map(|start| start.saturating_add(number(5).unwrap_or(0)));
         let inside = rank.is_none_or(|rank| self.window.has_rank(rank))

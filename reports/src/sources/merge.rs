@@ -25,7 +25,7 @@ struct Map {
 
 impl Map {
     fn of(merged: &mut Timeline, timeline: &mut Timeline, place: &Place) -> Self {
-        let rank = |rank: u32| rank + place.first_rank;
+        let rank = |rank: u32| rank.saturating_add(place.first_rank);
         let lanes = std::mem::take(&mut timeline.lanes).into_iter().map(|l| Lane { rank: rank(l.rank), ..l });
         let counters = std::mem::take(&mut timeline.counters).into_iter();
         let counters = counters.map(|counter| Counter { rank: rank(counter.rank), ..counter });
