@@ -99,8 +99,12 @@ fn tokens(timeline: &Timeline, rank: u32, (from, to): (i64, i64)) -> Option<u64>
 }
 
 /// NVML's bits of nothing to do, of clocks that somebody chose and of sync boost are no throttling.
-fn throttled(samples: &[Sample]) -> f64 {
+pub(crate) fn is_throttled(bits: f64) -> bool {
     const CALM: u64 = 0x1 | 0x2 | 0x10 | 0x100;
-    let throttled = samples.iter().filter(|sample| sample.value.max(0.0) as u64 & !CALM != 0).count();
+    bits.max(0.0) as u64 & !CALM != 0
+}
+
+fn throttled(samples: &[Sample]) -> f64 {
+    let throttled = samples.iter().filter(|sample| is_throttled(sample.value)).count();
     throttled as f64 / samples.len().max(1) as f64
 }
