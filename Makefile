@@ -3,7 +3,7 @@
 # scripts/libtorch has made links of the torch that this asks for; torch-sys itself would link its torch_cuda too.
 CARGO = env -u LIBTORCH_USE_PYTORCH cargo
 
-.PHONY: help setup demo demo-seeds test lint
+.PHONY: help setup demo demo-seeds test lint aa diagnosis
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -33,3 +33,10 @@ lint: ## formatting, clippy, documentation, shell scripts
 	$(CARGO) clippy --no-default-features -p dflash --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
 	scripts/lint-shell
+
+aa: setup ## does diff cry wolf here? 20 pairs of 60 s runs of the same binary (scripts/aa --quick: 2 of 15 s)
+	$(CARGO) build --release
+	scripts/aa
+
+diagnosis: ## the comparison's rates of false and missed alarms, simulated (minutes)
+	$(CARGO) test --release -p dflash-reports --lib diagnosis_ -- --ignored --nocapture

@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn the_interval_covers_the_truth_about_as_often_as_it_says() {
         for rho in [0.0, 0.6] {
-            let [median, p95] = coverage(rho, 400);
+            let [median, p95] = coverage(rho, 700);
             assert!((0.89..=0.99).contains(&median), "median, rho {rho}: {median}");
             assert!((0.87..=0.99).contains(&p95), "p95, rho {rho}: {p95}");
         }
