@@ -29,6 +29,7 @@ mod facts;
 mod forms;
 mod gather;
 mod iterations;
+mod means;
 pub(crate) mod noise;
 mod options;
 mod parts;

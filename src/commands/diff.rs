@@ -35,6 +35,9 @@ pub struct Args {
     /// Instead of comparing, split one run against itself many times and print the rate of false alarms
     #[arg(long, value_name = "RUN", conflicts_with_all = ["a", "b", "map", "map_file"])]
     calibrate: Option<PathBuf>,
+    /// How many times --calibrate splits
+    #[arg(long, default_value_t = SPLITS, value_parser = splits, requires = "calibrate")]
+    splits: usize,
     /// How to write it
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -93,6 +96,10 @@ fn floor(text: &str) -> dflash_reports::Result<f64> {
     duration("--floor", text)
 }
 
+fn splits(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|count| (1..=100_000).contains(count)).ok_or_else(|| "give 1 to 100000".to_owned())
+}
+
 fn alpha(text: &str) -> dflash_reports::Result<f64> {
     probability("--alpha", text)
 }
@@ -113,7 +120,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let options = args.rule.options();
     let select = Select { lanes: args.lanes.clone(), rank: args.rank, ..Select::default() };
     if let Some(run) = &args.calibrate {
-        return calibrated(args, &calibrate(&args.named(run), &select, &options, SPLITS)?);
+        return calibrated(args, &calibrate(&args.named(run), &select, &options, args.splits)?);
     }
     let sides = [&args.a, &args.b].map(|side| side.as_deref().map_or_else(Vec::new, |side| args.paths(side)));
     let (mut a, b) = Side::read_both(&sides[0], &sides[1], &select)?;

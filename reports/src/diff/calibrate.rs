@@ -8,11 +8,10 @@ use super::noise::Noise;
 use super::side::{Key, Observed, RunSeries, Select, Side};
 use super::{Call, Comparison, Options, Outcome, compare};
 use crate::error::{Error, Result};
-use crate::text::harmless;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::Path;
+use std::thread;
 
 /// Stretches that a run is cut into.
 const STRETCHES: usize = 20;
@@ -69,13 +68,7 @@ fn of_run(run: &RunSeries, path: &Path, options: &Options, splits: usize) -> Res
     if !run.observed.values().any(long) {
         return Err(Error::TooShort { path: path.to_owned(), needed: NEEDED });
     }
-    let mut noise = Noise::new(splits as u64);
-    let mut counts = Counts::default();
-    for _ in 0..splits {
-        let mut of_a: Vec<bool> = (0..STRETCHES).map(|i| i % 2 == 0).collect();
-        noise.shuffle(&mut of_a);
-        counts.add(&call::rows(&part(run, &of_a, true), &part(run, &of_a, false), options));
-    }
+    let counts = split(run, options, splits);
     let first: Vec<bool> = (0..STRETCHES).map(|i| i < STRETCHES / 2).collect();
     let halves: Comparison = compare(&part(run, &first, true), &part(run, &first, false), options)?;
     let rate = counts.regressed as f64 / splits.max(1) as f64;
@@ -98,6 +91,25 @@ fn of_run(run: &RunSeries, path: &Path, options: &Options, splits: usize) -> Res
     })
 }
 
+/// Splits on all cores; what is drawn depends on the split's number alone.
+fn split(run: &RunSeries, options: &Options, splits: usize) -> Counts {
+    let one = |number: usize| {
+        let mut of_a: Vec<bool> = (0..STRETCHES).map(|i| i % 2 == 0).collect();
+        Noise::new(number as u64).shuffle(&mut of_a);
+        call::rows(&part(run, &of_a, true), &part(run, &of_a, false), options)
+    };
+    let some = |first: usize, step: usize| {
+        (first..splits).step_by(step).fold(Counts::default(), |counts, number| counts.with(&one(number)))
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let handles: Vec<_> = (0..cores).map(|first| (first, scope.spawn(move || some(first, cores)))).collect();
+        // A thread that ended badly, which counting gives no cause for: its share is done here.
+        let parts = handles.into_iter().map(|(first, handle)| handle.join().unwrap_or_else(|_| some(first, cores)));
+        parts.fold(Counts::default(), Counts::and)
+    })
+}
+
 #[derive(Default)]
 struct Counts {
     tests: usize,
@@ -109,7 +121,17 @@ struct Counts {
 }
 
 impl Counts {
-    fn add(&mut self, (rows, tests): &(Vec<super::Row>, usize)) {
+    fn and(mut self, other: Self) -> Self {
+        self.tests = self.tests.max(other.tests);
+        self.regressed += other.regressed;
+        self.improved += other.improved;
+        self.red += other.red;
+        self.conclusive += other.conclusive;
+        other.alarms.into_iter().for_each(|(stage, count)| *self.alarms.entry(stage).or_default() += count);
+        self
+    }
+
+    fn with(mut self, (rows, tests): &(Vec<super::Row>, usize)) -> Self {
         self.tests = *tests;
         let gating = || rows.iter().filter(|row| row.gates);
         let any =
@@ -125,6 +147,7 @@ impl Counts {
         for row in gating().filter(called) {
             *self.alarms.entry(super::forms::name(row)).or_default() += 1;
         }
+        self
     }
 }
 
@@ -153,69 +176,6 @@ fn wilson_upper(hits: usize, of: usize) -> f64 {
     let middle = rate + Z * Z / (2.0 * n);
     let reach = Z * (rate * (1.0 - rate) / n + Z * Z / (4.0 * n * n)).sqrt();
     ((middle + reach) / (1.0 + Z * Z / n)).min(1.0)
-}
-
-impl Calibration {
-    /// Whether the run is such that alarms may be false more often than alpha says.
-    #[must_use]
-    pub fn cries_wolf(&self) -> bool {
-        self.false_alarm_rate > self.options.alpha
-    }
-
-    /// For people.
-    #[must_use]
-    pub fn table(&self) -> String {
-        let percent = |share: f64| format!("{:.1} %", share * 100.0);
-        let share = |count: usize| percent(count as f64 / self.splits.max(1) as f64);
-        let mut text = format!(
-            "false-alarm rate {} ({} of {} splits of {} against itself call a stage regressed; with 95 % confidence \
-             below {})\n",
-            percent(self.false_alarm_rate),
-            self.regressed,
-            self.splits,
-            harmless(&self.run),
-            percent(self.false_alarm_rate_below)
-        );
-        let _ = writeln!(text, "called improved: {}; would exit with 1: {}", share(self.improved), share(self.red));
-        let _ = writeln!(text, "sure about every stage (nothing inconclusive): {}", share(self.conclusive));
-        let _ = writeln!(text, "first half against second: {}", self.halves_say);
-        for (stage, count) in self.alarms.iter().take(10) {
-            let _ = writeln!(text, "  {count} times: {stage}");
-        }
-        let _ = writeln!(text, "{}", self.options.line(self.tests));
-        text
-    }
-
-    /// As one JSON object.
-    ///
-    /// # Errors
-    /// If serialising fails.
-    pub fn json(&self) -> Result<String> {
-        Ok(serde_json::to_string_pretty(self)? + "\n")
-    }
-
-    /// As one row of CSV under its header.
-    #[must_use]
-    pub fn csv(&self) -> String {
-        format!(
-            "splits,tests,regressed,improved,red,conclusive,false_alarm_rate,false_alarm_rate_below\n\
-             {},{},{},{},{},{},{:.6},{:.6}\n",
-            self.splits,
-            self.tests,
-            self.regressed,
-            self.improved,
-            self.red,
-            self.conclusive,
-            self.false_alarm_rate,
-            self.false_alarm_rate_below
-        )
-    }
-
-    /// As a Markdown list.
-    #[must_use]
-    pub fn markdown(&self) -> String {
-        self.table().lines().map(|line| format!("- {}\n", crate::report::escaped(line.trim()))).collect()
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The comparison as a table, as Markdown, CSV and JSON.
 
+mod calibration;
 mod cells;
 mod csv;
 mod foot;
