@@ -38,5 +38,5 @@ aa: setup ## does diff cry wolf here? 20 pairs of 60 s runs of the same binary (
 	$(CARGO) build --release
 	scripts/aa
 
-diagnosis: ## the comparison's rates of false and missed alarms, simulated (minutes)
-	$(CARGO) test --release -p dflash-reports --lib diagnosis_ -- --ignored --nocapture
+diagnosis: ## the comparison's cost, and its rates of false and missed alarms, simulated (minutes)
+	$(CARGO) test --release -p dflash-reports diagnosis_ -- --ignored --nocapture

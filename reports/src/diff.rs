@@ -36,6 +36,7 @@ mod parts;
 mod rename;
 mod row;
 mod rows;
+mod select;
 mod side;
 #[cfg(test)]
 mod simulation;
@@ -52,7 +53,8 @@ pub use facts::Fact;
 pub use options::{Options, duration, probability, share};
 pub use rename::Renames;
 pub use row::{Change, P95, Row};
-pub use side::{Clock, Cut, Key, Select, Side};
+pub use select::{At, Select};
+pub use side::{Clock, Cut, Key, Side};
 
 use crate::error::{Error, Result};
 use serde::Serialize;

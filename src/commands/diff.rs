@@ -29,9 +29,9 @@ pub struct Args {
     /// Only this lane, such as drafter:0 (may be given several times)
     #[arg(long = "lane", value_name = "LANE")]
     lanes: Vec<String>,
-    /// Only this process of a multi-process run
-    #[arg(long)]
-    rank: Option<u32>,
+    /// Only this rank of a run of several processes (may be given several times)
+    #[arg(long = "rank", value_name = "RANK")]
+    ranks: Vec<u32>,
     /// Instead of comparing, split one run against itself many times and print the rate of false alarms
     #[arg(long, value_name = "RUN", conflicts_with_all = ["a", "b", "map", "map_file"])]
     calibrate: Option<PathBuf>,
@@ -118,7 +118,7 @@ impl RuleArgs {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     args.output.check()?;
     let options = args.rule.options();
-    let select = Select { lanes: args.lanes.clone(), rank: args.rank, ..Select::default() };
+    let select = Select { lanes: args.lanes.clone(), ranks: args.ranks.clone(), ..Select::default() };
     if let Some(run) = &args.calibrate {
         return calibrated(args, &calibrate(&args.named(run), &select, &options, args.splits)?);
     }

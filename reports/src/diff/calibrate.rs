@@ -5,7 +5,8 @@
 
 use super::call;
 use super::noise::Noise;
-use super::side::{Key, Observed, RunSeries, Select, Side};
+use super::select::Select;
+use super::side::{Key, Observed, RunSeries, Side};
 use super::{Call, Comparison, Options, Outcome, compare};
 use crate::error::{Error, Result};
 use serde::Serialize;

@@ -25,6 +25,13 @@ pub(super) struct Total {
     pub ns: u64,
 }
 
+impl Total {
+    /// When it ended, nanoseconds since 1970.
+    pub(super) fn end_ns(&self) -> i64 {
+        self.begin_ns.saturating_add_unsigned(self.ns)
+    }
+}
+
 /// One start of one lane: it has a warm-up of its own.
 #[derive(Debug, Default)]
 pub(super) struct Start {

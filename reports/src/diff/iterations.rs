@@ -2,7 +2,8 @@
 
 use super::gather::{Gathered, Start, Timed, Total};
 use super::parts::Part;
-use super::side::{Clock, Cut, Key, LaneMeans, Observed, RunSeries, Select};
+use super::select::Select;
+use super::side::{Clock, Cut, Key, LaneMeans, Observed, RunSeries};
 use super::throttle::Spell;
 use super::{rows, warmup};
 use crate::error::{Error, Result};
@@ -95,7 +96,7 @@ fn dropped(
             .push(format!("{}: iteration {iteration} of lane {name} is not complete and was left out", path.display()));
     }
     let (inside, outside): (Vec<&Total>, Vec<&Total>) =
-        start.totals.iter().partition(|total| (from_ns..to_ns).contains(&total.begin_ns));
+        start.totals.iter().partition(|total| (from_ns..to_ns).contains(&total.end_ns()));
     dropped.iterations.extend(outside.iter().map(|total| total.iteration));
     let mine = |spell: &&Spell| spell.rank == lane.rank && spell.device == lane.device;
     let spells: Vec<&Spell> = spells.unwrap_or_default().iter().filter(mine).collect();
@@ -126,9 +127,8 @@ fn dropped(
 
 /// Whether an iteration meets a spell. Spells are in order of time.
 fn throttled(total: &Total, spells: &[&Spell]) -> bool {
-    let end_ns = total.begin_ns.saturating_add_unsigned(total.ns);
     let first = spells.partition_point(|spell| spell.to_ns < total.begin_ns);
-    spells.get(first).is_some_and(|spell| spell.from_ns <= end_ns)
+    spells.get(first).is_some_and(|spell| spell.from_ns <= total.end_ns())
 }
 
 impl LaneMeans {

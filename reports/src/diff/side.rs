@@ -1,8 +1,9 @@
 //! One side of a comparison: one or several runs or CSV reports, read into series by lane and stage.
 
 use super::facts::RunFacts;
+use super::select::Select;
 use super::throttle::Gpus;
-use super::{gather, iterations, parts, summaries};
+use super::{iterations, parts, summaries};
 use crate::error::{Error, Result};
 use dflash_timeline::RunDir;
 use serde::Serialize;
@@ -58,46 +59,6 @@ pub struct Cut {
     pub cut: usize,
     /// Iterations that there were.
     pub of: usize,
-}
-
-/// Which part of each run is compared. Everything by default.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Select {
-    /// Only these lanes; all when empty.
-    pub lanes: Vec<String>,
-    /// Only this process of a multi-process run.
-    pub rank: Option<u32>,
-    /// Only iterations that begin this long after the run's first, nanoseconds, or later.
-    pub from_ns: Option<u64>,
-    /// Only iterations that begin earlier than this after the run's first, nanoseconds.
-    pub to_ns: Option<u64>,
-    /// Only iterations that begin within this time before the end of the run's last, nanoseconds.
-    pub last_ns: Option<u64>,
-}
-
-impl Select {
-    pub(super) fn has(&self, rank: u32, lane: &str) -> bool {
-        self.rank.is_none_or(|wanted| wanted == rank) && (self.lanes.is_empty() || self.lanes.iter().any(|l| l == lane))
-    }
-
-    /// What is wrong with a file of which nothing was taken.
-    pub(super) fn lacks(&self, nothing: &'static str) -> &'static str {
-        if *self == Self::default() {
-            nothing
-        } else {
-            "it holds nothing of the lanes, rank and time that were asked for"
-        }
-    }
-
-    /// First and last begin of an iteration, nanoseconds since 1970.
-    pub(super) fn window(&self, gathered: &gather::Gathered) -> (i64, i64) {
-        let totals = || gathered.starts.iter().flat_map(|start| &start.totals);
-        let first = totals().map(|total| total.begin_ns).min().unwrap_or(0);
-        let last = totals().map(|total| total.begin_ns.saturating_add_unsigned(total.ns)).max().unwrap_or(0);
-        let from = self.from_ns.map_or(i64::MIN, |ns| first.saturating_add_unsigned(ns));
-        let recent = self.last_ns.map_or(i64::MIN, |ns| last.saturating_sub_unsigned(ns));
-        (from.max(recent), self.to_ns.map_or(i64::MAX, |ns| first.saturating_add_unsigned(ns)))
-    }
 }
 
 /// Sums over a lane's iterations: what means are made of, which unlike medians add up.

@@ -1,6 +1,7 @@
 //! Percentiles from stages.csv. The whole report is one observation of each stage.
 
-use super::side::{Clock, Key, LaneMeans, Observed, RunSeries, Select};
+use super::select::Select;
+use super::side::{Clock, Key, LaneMeans, Observed, RunSeries};
 use crate::error::{Error, Result};
 use crate::stages::TOTAL;
 use std::path::Path;
@@ -11,6 +12,11 @@ const DEVICE: [&str; 2] = ["device_iterations", "device_p50_ns"];
 
 /// Reads stages.csv.
 pub(super) fn read(path: &Path, select: &Select) -> Result<RunSeries> {
+    if select.cuts_time() {
+        let problem =
+            "a stages.csv knows no times: for a part of a run give its directory or iterations.csv".to_owned();
+        return Err(Error::Row { path: path.to_owned(), line: 1, column: "all", problem });
+    }
     let bytes = std::fs::read(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
     let mut reader = csv::ReaderBuilder::new().from_reader(bytes.as_slice());
     let header = reader.headers().map_err(|e| broken(path, &e))?.clone();

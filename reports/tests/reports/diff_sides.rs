@@ -1,13 +1,14 @@
 //! What may stand on a side of a comparison, and what is said about it.
 
 use crate::support::{iterations_csv, times};
-use dflash_reports::diff::{Call, Comparison, Options, Outcome, Renames, Select, Side, calibrate, compare};
+use dflash_reports::diff::{At, Call, Comparison, Options, Outcome, Renames, Select, Side, calibrate, compare};
 use dflash_reports::text::Look;
 use dflash_reports::timeline::record::{Anchor, Counter, Lane, Sample, Totals};
 use dflash_reports::timeline::{Manifest, RunDir, SegmentWriter, State};
 use std::path::{Path, PathBuf};
 
 const MS: f64 = 1e6;
+const SECOND: u64 = 1_000_000_000;
 
 fn of(a: &[PathBuf], b: &[PathBuf]) -> Comparison {
     compare(&Side::read(a).unwrap(), &Side::read(b).unwrap(), &Options::default()).unwrap()
@@ -140,10 +141,10 @@ fn a_part_can_be_asked_for() {
         let side = Side::read_part(std::slice::from_ref(&csv), select);
         side.map(|side| compare(&side, &side, &Options::default()).unwrap().cuts_a[0].of)
     };
-    let second = |s: u64| Some(s * 1_000_000_000);
     assert_eq!(n(&Select::default()).unwrap(), 300);
-    assert_eq!(n(&Select { last_ns: second(60), ..Select::default() }).unwrap(), 60);
-    assert_eq!(n(&Select { from_ns: second(100), to_ns: second(150), ..Select::default() }).unwrap(), 50);
+    assert_eq!(n(&Select { last_ns: Some(60 * SECOND), ..Select::default() }).unwrap(), 60);
+    let (from, to) = (Some(At::SinceStart(100 * SECOND)), Some(At::Date(150 * SECOND as i64)));
+    assert_eq!(n(&Select { from, to, ..Select::default() }).unwrap(), 50);
     let none = n(&Select { lanes: vec!["target:0".into()], ..Select::default() }).unwrap_err().to_string();
     assert!(none.contains("nothing of the lanes, rank and time that were asked for"), "{none}");
 }

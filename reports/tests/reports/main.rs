@@ -5,6 +5,7 @@ mod bad_input;
 mod cost;
 mod cpu;
 mod diff;
+mod diff_cost;
 mod diff_sides;
 mod flamegraph;
 mod forms;
