@@ -5,6 +5,7 @@
 //! block has a weight (how often it was drawn), and a walk along the sorted values adds weights until the percentile's
 //! rank is reached. The walk starts at the edge of a band around the percentile, since the values below are counted.
 
+use super::decide::CLOCK_STEP;
 use super::noise::Noise;
 
 /// Resamples that are drawn. They add 1 / (2 × 200) = 0.25 % to the error's own variance.
@@ -42,7 +43,7 @@ impl Blocks {
         Self { count, sorted }
     }
 
-    /// Standard errors of the logarithms of the percentiles; infinite where one can be 0.
+    /// Standard errors of the logarithms of the percentiles.
     pub(super) fn log_errors<const N: usize>(&self, percents: [usize; N], time: f64) -> [f64; N] {
         let bands = percents.map(|percent| self.band(percent, time));
         let mut moments = [(0.0, 0.0); N];
@@ -55,7 +56,7 @@ impl Blocks {
             (0..self.count).for_each(|_| weights[noise.below(self.count)] += 1);
             let total: u64 = self.weigh_all(&weights);
             for (i, (band, percent)) in bands.iter().zip(percents).enumerate() {
-                let log = self.percentile(band, &weights, percent_rank(total, percent)).ln();
+                let log = self.percentile(band, &weights, percent_rank(total, percent)).max(CLOCK_STEP).ln();
                 let log = log - *levels[i].get_or_insert(log);
                 moments[i] = (moments[i].0 + log, moments[i].1 + log * log);
             }
@@ -63,7 +64,7 @@ impl Blocks {
         let draws = RESAMPLES as f64;
         moments.map(|(sum, squares)| {
             let variance: f64 = (squares - sum * sum / draws) / (draws - 1.0);
-            if variance.is_finite() { variance.max(0.0).sqrt() } else { f64::INFINITY }
+            variance.max(0.0).sqrt()
         })
     }
 
@@ -140,9 +141,9 @@ mod tests {
     }
 
     #[test]
-    fn of_constants_there_is_no_error_and_of_zeros_no_logarithm() {
+    fn of_constants_and_of_zeros_there_is_no_error() {
         assert_eq!(Blocks::cut(sorted(&[4.0; 100]), 5).log_errors([50, 95], 1.0), [0.0, 0.0]);
-        assert_eq!(Blocks::cut(sorted(&[0.0; 100]), 5).log_errors([50], 1.0), [f64::INFINITY]);
+        assert_eq!(Blocks::cut(sorted(&[0.0; 100]), 5).log_errors([50], 1.0), [0.0]);
     }
 
     proptest! {

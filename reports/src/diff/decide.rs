@@ -12,6 +12,9 @@ use super::student;
 /// Relative standard error below which the clock's own step decides.
 const FINEST: f64 = 1e-9;
 
+/// The clock's step, nanoseconds.
+pub(super) const CLOCK_STEP: f64 = 1.0;
+
 /// A measured ratio on a logarithmic scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Ratio {
@@ -34,12 +37,14 @@ pub(super) fn ratio(a: &[Point], b: &[Point]) -> Result<Ratio, String> {
     if a.is_empty() || b.is_empty() {
         return Err("no values".into());
     }
-    if a.iter().chain(b).any(|point| point.ns <= 0.0) {
-        return Err("a side's is 0, so there is no ratio".into());
-    }
-    match (a, b) {
+    // Below the clock's step of a nanosecond there is no ratio; the floor is far above it.
+    let at_least_a_step = |points: &[Point]| {
+        points.iter().map(|point| Point { ns: point.ns.max(CLOCK_STEP), ..*point }).collect::<Vec<_>>()
+    };
+    let (a, b) = (at_least_a_step(a), at_least_a_step(b));
+    match (a.as_slice(), b.as_slice()) {
         ([a], [b]) => within_runs(a, b).ok_or_else(too_few),
-        _ => Ok(between_runs(a, b)),
+        (a, b) => Ok(between_runs(a, b)),
     }
 }
 
@@ -86,7 +91,7 @@ fn between_runs(a: &[Point], b: &[Point]) -> Ratio {
 impl Bounds {
     /// The relative threshold or the absolute floor, whichever is wider. `noisy`: one run a side.
     pub(super) fn of(base_ns: f64, noisy: bool, options: &Options) -> Self {
-        let floor = options.floor_ns / base_ns;
+        let floor = options.floor_ns / base_ns.max(CLOCK_STEP);
         let bounds = |threshold: f64| {
             let down = (1.0 / (1.0 + threshold)).min(1.0 - floor).max(f64::MIN_POSITIVE);
             (down.ln(), threshold.max(floor).ln_1p())
@@ -157,7 +162,9 @@ mod tests {
         assert!((found.log - 1.1_f64.ln()).abs() < 1e-12 && (found.error - 0.05).abs() < 1e-12);
         // (9 + 16)² / (9²/20 + 16²/20)
         assert!((found.df - 625.0 * 20.0 / 337.0).abs() < 1e-9, "{}", found.df);
-        assert!(ratio(&[point(0.0, 0.0)], &[point(1.0, 0.1)]).is_err());
+        assert!(ratio(&[], &[point(1.0, 0.1)]).is_err());
+        let from_nothing = ratio(&[point(0.0, 0.0)], &[point(20.0, 0.0)]).map(|ratio| ratio.log.exp());
+        assert!(from_nothing.is_ok_and(|ratio| (ratio - 20.0).abs() < 1e-9), "0 counts as a step of the clock");
     }
 
     #[test]

@@ -89,6 +89,19 @@ fn changes_below_the_floor_do_not_count() {
 }
 
 #[test]
+fn times_of_nothing_are_compared_like_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let with = |name: &str, log: f64| {
+        let stages = [("drafter.loss", times(1, 300, 20.0 * MS, 0.02, 0.0)), ("drafter.log", vec![log; 300])];
+        iterations_csv(dir.path(), name, &stages)
+    };
+    let none = with("none.csv", 0.0);
+    let few = compared(std::slice::from_ref(&none), &[with("few.csv", 40_000.0)]);
+    assert_eq!(call(&few, "drafter.log"), Call::NoChange, "{}", few.table(Look::default()));
+    assert_eq!(call(&compared(&[none], &[with("many.csv", 4.0 * MS)]), "drafter.log"), Call::Regressed);
+}
+
+#[test]
 fn a_longer_wait_alone_is_no_regression() {
     let dir = tempfile::tempdir().unwrap();
     let waiting = |seed: u64, wait| {
