@@ -3,7 +3,7 @@
 # scripts/libtorch has made links of the torch that this asks for; torch-sys itself would link its torch_cuda too.
 CARGO = env -u LIBTORCH_USE_PYTORCH cargo
 
-.PHONY: help setup demo demo-seeds test lint bench soak
+.PHONY: help setup demo demo-seeds test lint bench soak aa diagnosis
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -44,3 +44,10 @@ bench: ## what a span costs beside its peers (benches/README.md); 3 minutes on a
 	cargo run --release -p dflash-benches --features tracy --bin threads
 	cargo run --release -p dflash-benches --features tracy --bin stream
 	cargo bench -p dflash-benches --features tracy
+
+aa: setup ## does diff cry wolf here? 20 pairs of 60 s runs of the same binary (scripts/aa --quick: 2 of 15 s)
+	$(CARGO) build --release
+	scripts/aa
+
+diagnosis: ## the comparison's cost, and its rates of false and missed alarms, simulated (minutes)
+	$(CARGO) test --release -p dflash-reports diagnosis_ -- --ignored --nocapture

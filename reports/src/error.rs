@@ -114,6 +114,20 @@ pub enum Error {
         /// What should.
         expected: &'static str,
     },
+    /// A row with too few or too many fields.
+    #[error("{}:{line}: column `{column}`: {value}; {why}", path.display())]
+    Fields {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: u64,
+        /// The first that is missing, or the last there should be.
+        column: String,
+        /// How many there are, and should be.
+        value: String,
+        /// What to do.
+        why: &'static str,
+    },
     /// Rows that cannot stand where they stand.
     #[error("{}:{line}: column `{column}`: {problem}", path.display())]
     Row {
@@ -133,6 +147,22 @@ pub enum Error {
         a: String,
         /// What side B has.
         b: String,
+    },
+    /// Stages cannot be given other names like that.
+    #[error("--map {map}: {problem}")]
+    Map {
+        /// What was asked for.
+        map: String,
+        /// Why not.
+        problem: &'static str,
+    },
+    /// A run is too short to be split.
+    #[error("{}: no lane has {needed} iterations to split; a longer run says more", path.display())]
+    TooShort {
+        /// The run.
+        path: PathBuf,
+        /// How many there should be.
+        needed: usize,
     },
     /// A number on the command line makes no sense.
     #[error("{what} must be {expected}, not `{value}`")]

@@ -1,6 +1,6 @@
 //! What the sensors of the GPUs said, from counters `gpu.<device>.<sensor>`.
 
-mod throttle;
+pub(crate) mod throttle;
 
 pub use self::throttle::Reason;
 use self::throttle::throttled;

@@ -40,7 +40,7 @@ fn a_csv_with_a_missing_column_or_a_bad_value() {
         assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""));
         said.stderr
     };
-    assert!(broken(good.replacen("host_ns", "host", 1)).contains("b.csv: column `host_ns` is missing"));
+    assert!(broken(good.replacen("host_ns", "host", 1)).contains("b.csv:1: column `host_ns` is missing"));
     let bad = broken(good.replacen(",100000,", ",NaN,", 1));
     assert!(bad.contains("b.csv:5: column `host_ns`: `NaN` is not"), "{bad}");
     assert!(broken(String::new()).contains("b.csv: the file is empty"));
@@ -53,6 +53,11 @@ fn numbers_that_make_no_sense() {
         let said = dflash(dir.path(), &["diff", "a", "b", "--threshold", threshold]);
         assert_eq!(said.code, Some(2), "{threshold}");
         assert!(said.stderr.contains("--threshold"), "{}", said.stderr);
+    }
+    for (option, value) in [("--run-noise", "-5%"), ("--floor", "50"), ("--floor", "-1us"), ("--alpha", "nan")] {
+        let said = dflash(dir.path(), &["diff", "a", "b", option, value]);
+        assert_eq!(said.code, Some(2), "{option} {value}");
+        assert!(said.stderr.contains(option), "{}", said.stderr);
     }
 }
 

@@ -38,3 +38,68 @@ fn one_stages_csv_a_side_is_inconclusive() {
     let four = "a.csv,a.csv,a.csv,a.csv";
     assert_eq!(dflash(dir.path(), &["diff", four, four, "--strict"]).code, Some(0));
 }
+
+#[test]
+fn a_regression_within_run_noise_is_named_but_does_not_exit_with_1() {
+    let dir = tempfile::tempdir().unwrap();
+    let (a, b) = (recorded_run(dir.path(), "a", 1.0), recorded_run(dir.path(), "b", 1.06));
+    let (a, b) = (a.path().to_str().unwrap(), b.path().to_str().unwrap());
+    let said = dflash(dir.path(), &["diff", a, b, "--strict"]);
+    assert_eq!(said.code, Some(3), "{}{}", said.stdout, said.stderr);
+    assert!(said.stdout.contains("other runs may differ by as much: "), "{}", said.stdout);
+    assert_eq!(dflash(dir.path(), &["diff", a, b]).code, Some(0));
+    assert_eq!(dflash(dir.path(), &["diff", a, b, "--run-noise", "0"]).code, Some(1));
+    assert_eq!(dflash(dir.path(), &["diff", a, b, "--run-noise", "0", "--floor", "50ms", "--strict"]).code, Some(0));
+    assert_eq!(dflash(dir.path(), &["diff", a, b, "--run-noise", "0", "--correction", "bh"]).code, Some(1));
+}
+
+#[test]
+fn a_renamed_stage_and_runs_by_their_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let (a, b) = (recorded_run(dir.path(), "a", 1.0), recorded_run(dir.path(), "b", 1.0));
+    let text = std::fs::read_to_string(b.iterations_csv()).unwrap();
+    std::fs::write(b.iterations_csv(), text.replace("drafter.backward", "drafter.back")).unwrap();
+    let (a, b) = (a.name(), b.name());
+    let said = dflash(dir.path(), &["diff", &a, &b, "--strict"]);
+    assert_eq!(said.code, Some(3), "{}", said.stderr);
+    assert!(said.stdout.contains("--map 'drafter.backward=drafter.back'"), "{}", said.stdout);
+    let map = "drafter.backward=drafter.back";
+    assert_eq!(dflash(dir.path(), &["diff", &a, &b, "--strict", "--map", map]).code, Some(0));
+    std::fs::write(dir.path().join("names"), format!("# old=new\n\n{map}\n")).unwrap();
+    assert_eq!(dflash(dir.path(), &["diff", &a, &b, "--strict", "--map-file", "names"]).code, Some(0));
+    let said = dflash(dir.path(), &["diff", &a, &b, "--map", "nothing"]);
+    assert_eq!((said.code, said.stderr.trim()), (Some(2), "dflash: --map nothing: write OLD=NEW"));
+}
+
+#[test]
+fn other_hardware_fails_only_when_strict() {
+    let dir = tempfile::tempdir().unwrap();
+    let (a, b) = (recorded_run(dir.path(), "a", 1.0), recorded_run(dir.path(), "b", 1.0));
+    for (run, gpu) in [(&a, "NVIDIA H100"), (&b, "NVIDIA H200")] {
+        let mut manifest = run.manifest().unwrap();
+        manifest.gpus = vec![gpu.into()];
+        run.write_manifest(&manifest).unwrap();
+    }
+    let sides = [a.path().to_str().unwrap(), b.path().to_str().unwrap()];
+    let said = dflash(dir.path(), &["diff", sides[0], sides[1]]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stderr.contains("the sides differ in more than the program: hardware"), "{}", said.stderr);
+    assert!(said.stdout.contains("differs: hardware: A 1 × NVIDIA H100, B 1 × NVIDIA H200"), "{}", said.stdout);
+    assert_eq!(dflash(dir.path(), &["diff", sides[0], sides[1], "--strict"]).code, Some(3));
+}
+
+#[test]
+fn calibration_of_one_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = recorded_run(dir.path(), "a", 1.0);
+    let path = run.path().to_str().unwrap();
+    for format in ["table", "json", "md", "csv"] {
+        let said = dflash(dir.path(), &["diff", "--calibrate", path, "--splits", "5", "--format", format]);
+        assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{}", said.stdout);
+        let expected = if format == "table" { "false-alarm rate 0.0 % (0 of 5 splits" } else { "regressed" };
+        assert!(said.stdout.contains(expected), "{}", said.stdout);
+    }
+    assert_eq!(dflash(dir.path(), &["diff", "--calibrate", path, "--splits", "0"]).code, Some(2));
+    assert_eq!(dflash(dir.path(), &["diff", "--calibrate", "a", "a", "b"]).code, Some(2));
+    assert_eq!(dflash(dir.path(), &["diff"]).code, Some(2));
+}

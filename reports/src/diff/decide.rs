@@ -1,25 +1,19 @@
-//! From observations to verdicts: the ratio of medians, its interval, its p-value, Holm's correction.
+//! From observations to a ratio: its interval, its p-value, and beyond what it counts.
+//!
+//! One run a side: the spread within the runs, from resampled blocks (Welch). Several runs: runs are resampled first,
+//! then blocks. What that converges to is known without drawing anything: the variance of the mean of resampled runs is
+//! that between the runs plus that within them, each over the number of runs. Here the first is corrected for few runs and
+//! pooled over both sides, and already holds the second, since a run's percentile wobbles by what its blocks say.
 
-use super::estimate::{Estimate, FEWEST_EFFECTIVE, variance};
-use super::side::Observed;
-use super::{Options, student};
+use super::Options;
+use super::estimate::{FEWEST_EFFECTIVE, FEWEST_FOR_P95, Point, variance};
+use super::student;
 
-/// Reports (each one observation) that a side needs.
-const FEWEST_REPORTS: usize = 4;
 /// Relative standard error below which the clock's own step decides.
 const FINEST: f64 = 1e-9;
 
-/// What two sides say about one stage.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Test {
-    pub median: (f64, f64),
-    pub n: (usize, usize),
-    pub effective: (Option<f64>, Option<f64>),
-    /// Ratio B ÷ A on a logarithmic scale; its error; degrees of freedom. Or why there is none.
-    pub ratio: Result<Ratio, String>,
-    /// One run on each side: the run-to-run spread cannot be seen.
-    pub within_run: bool,
-}
+/// The clock's step, nanoseconds.
+pub(super) const CLOCK_STEP: f64 = 1.0;
 
 /// A measured ratio on a logarithmic scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,97 +26,78 @@ pub(super) struct Ratio {
 /// Beyond what a change counts, on a logarithmic scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bounds {
-    /// A change within these is none.
-    pub same: (f64, f64),
-    /// A change must lie beyond these to be called.
-    pub called: (f64, f64),
+    /// A change must lie beyond these to be called, and within to be none.
+    pub plain: (f64, f64),
+    /// The same, widened by what runs of one program differ by; one run a side must clear these to be believed.
+    pub widened: (f64, f64),
 }
 
-/// Compares the observations of one stage.
-pub(super) fn test(a: &[&Observed], b: &[&Observed]) -> Test {
-    let (a, b) = (estimates(a), estimates(b));
-    let ratio = if a.is_empty() || b.is_empty() {
-        Err("no values".into())
-    } else if a.iter().chain(&b).any(|e| e.median <= 0.0) {
-        Err("a median is 0, so there is no ratio".into())
-    } else if a.iter().chain(&b).any(|e| e.effective.is_nan()) && a.len().min(b.len()) < FEWEST_REPORTS {
-        Err(format!("a stages.csv is one observation: give at least {FEWEST_REPORTS} a side, or iterations.csv"))
-    } else if let ([a], [b]) = (a.as_slice(), b.as_slice()) {
-        within_runs(a, b)
-    } else {
-        Ok(between_runs(&a, &b))
+/// Compares a percentile of each run; or says why it cannot be compared.
+pub(super) fn ratio(a: &[Point], b: &[Point]) -> Result<Ratio, String> {
+    if a.is_empty() || b.is_empty() {
+        return Err("no values".into());
+    }
+    // Below the clock's step of a nanosecond there is no ratio; the floor is far above it.
+    let at_least_a_step = |points: &[Point]| {
+        points.iter().map(|point| Point { ns: point.ns.max(CLOCK_STEP), ..*point }).collect::<Vec<_>>()
     };
-    Test {
-        median: (middle(&a), middle(&b)),
-        n: (count(&a), count(&b)),
-        effective: (effective(&a), effective(&b)),
-        ratio,
-        within_run: a.len() == 1 && b.len() == 1,
+    let (a, b) = (at_least_a_step(a), at_least_a_step(b));
+    match (a.as_slice(), b.as_slice()) {
+        ([a], [b]) => within_runs(a, b).ok_or_else(too_few),
+        (a, b) => Ok(between_runs(a, b)),
     }
 }
 
-fn estimates(observed: &[&Observed]) -> Vec<Estimate> {
-    let estimate = |observed: &&Observed| match observed {
-        Observed::Series(values) => Estimate::of(values),
-        Observed::Summary { median, n } => Some(Estimate::of_summary(*median, *n)),
-    };
-    observed.iter().filter_map(estimate).collect()
+fn too_few() -> String {
+    format!("effective n below {FEWEST_EFFECTIVE:.0} (p95: {FEWEST_FOR_P95:.0}), or below 4 blocks")
 }
 
-/// The geometric mean of the runs' medians; the plain one where one of them is 0.
-fn middle(runs: &[Estimate]) -> f64 {
+/// The geometric mean of the runs' percentiles; the plain one where one of them is 0.
+pub(super) fn middle(runs: &[Point]) -> f64 {
+    if let [one] = runs {
+        return one.ns;
+    }
     let count = runs.len().max(1) as f64;
-    if runs.iter().all(|e| e.median > 0.0) && !runs.is_empty() {
-        return (runs.iter().map(|e| e.median.ln()).sum::<f64>() / count).exp();
+    if runs.iter().all(|point| point.ns > 0.0) && !runs.is_empty() {
+        return (runs.iter().map(|point| point.ns.ln()).sum::<f64>() / count).exp();
     }
-    runs.iter().map(|e| e.median).sum::<f64>() / count
+    runs.iter().map(|point| point.ns).sum::<f64>() / count
 }
 
-fn count(runs: &[Estimate]) -> usize {
-    runs.iter().map(|e| e.n).sum()
+/// One run against one (Welch).
+fn within_runs(a: &Point, b: &Point) -> Option<Ratio> {
+    let (of_a, of_b) = (a.error?, b.error?);
+    let (va, vb) = (of_a.log.powi(2), of_b.log.powi(2));
+    let least = of_a.df.min(of_b.df);
+    let df = if va + vb > 0.0 { (va + vb).powi(2) / (va * va / of_a.df + vb * vb / of_b.df) } else { least };
+    let error = (va + vb).sqrt();
+    error.is_finite().then(|| Ratio { log: (b.ns / a.ns).ln(), error: error.max(FINEST), df })
 }
 
-fn effective(runs: &[Estimate]) -> Option<f64> {
-    let sum = runs.iter().map(|e| e.effective).sum::<f64>();
-    sum.is_finite().then_some(sum)
-}
-
-/// One run against one: batches tell the spread within them (Welch).
-fn within_runs(a: &Estimate, b: &Estimate) -> Result<Ratio, String> {
-    let (Some((error_a, df_a)), Some((error_b, df_b))) = (a.error, b.error) else {
-        let least = a.effective.min(b.effective);
-        return Err(format!("effective n {least:.0}, needed {FEWEST_EFFECTIVE:.0} in at least 4 batches"));
-    };
-    let (va, vb) = ((error_a / a.median).powi(2), (error_b / b.median).powi(2));
-    let df = if va + vb > 0.0 { (va + vb).powi(2) / (va * va / df_a + vb * vb / df_b) } else { df_a.min(df_b) };
-    Ok(Ratio { log: (b.median / a.median).ln(), error: (va + vb).sqrt().max(FINEST), df })
-}
-
-/// Several runs: each is one observation. The spread is pooled, and never below that within a run.
-fn between_runs(a: &[Estimate], b: &[Estimate]) -> Ratio {
-    let logs = |runs: &[Estimate]| runs.iter().map(|e| e.median.ln()).collect::<Vec<f64>>();
+/// Several runs: the spread is pooled over both sides, and never below that within a run.
+fn between_runs(a: &[Point], b: &[Point]) -> Ratio {
+    let logs = |runs: &[Point]| runs.iter().map(|point| point.ns.ln()).collect::<Vec<f64>>();
     let (logs_a, logs_b) = (logs(a), logs(b));
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let df = (a.len() + b.len() - 2) as f64;
     let squares = |values: &[f64]| variance(values) * (values.len() as f64 - 1.0);
     let pooled = (squares(&logs_a) + squares(&logs_b)) / df;
-    let errors = a.iter().chain(b).filter_map(|e| Some((e.error?.0 / e.median).powi(2)));
-    let inner: Vec<f64> = errors.collect();
+    let inner: Vec<f64> = a.iter().chain(b).filter_map(|point| Some(point.error?.log.powi(2))).collect();
     let within = if inner.is_empty() { 0.0 } else { mean(&inner) };
     let spread = pooled.max(within) * (1.0 / a.len() as f64 + 1.0 / b.len() as f64);
     Ratio { log: mean(&logs_b) - mean(&logs_a), error: spread.sqrt().max(FINEST), df }
 }
 
 impl Bounds {
-    /// The relative threshold or the absolute floor, whichever is wider; one run a side has the run noise on top.
-    pub(super) fn of(test: &Test, options: &Options) -> Self {
-        let floor = options.floor_ns / test.median.0;
+    /// The relative threshold or the absolute floor, whichever is wider. `noisy`: one run a side.
+    pub(super) fn of(base_ns: f64, noisy: bool, options: &Options) -> Self {
+        let floor = options.floor_ns / base_ns.max(CLOCK_STEP);
         let bounds = |threshold: f64| {
             let down = (1.0 / (1.0 + threshold)).min(1.0 - floor).max(f64::MIN_POSITIVE);
             (down.ln(), threshold.max(floor).ln_1p())
         };
-        let noise = if test.within_run { options.run_noise } else { 0.0 };
-        Self { same: bounds(options.threshold), called: bounds((1.0 + options.threshold) * (1.0 + noise) - 1.0) }
+        let noise = if noisy { options.run_noise } else { 0.0 };
+        Self { plain: bounds(options.threshold), widened: bounds((1.0 + options.threshold) * (1.0 + noise) - 1.0) }
     }
 }
 
@@ -141,29 +116,87 @@ impl Ratio {
     }
 }
 
-/// Holm's correction: p-values that may be compared with alpha, whatever their number.
-pub(super) fn holm(p: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..p.len()).collect();
-    order.sort_by(|&i, &j| p[i].total_cmp(&p[j]));
-    let mut adjusted = vec![1.0; p.len()];
-    let mut least: f64 = 0.0;
-    for (rank, &i) in order.iter().enumerate() {
-        least = least.max((p[i] * (p.len() - rank) as f64).min(1.0));
-        adjusted[i] = least;
-    }
-    adjusted
-}
-
 #[cfg(test)]
 mod tests {
-    use super::holm;
+    use super::{Bounds, Point, Ratio, between_runs, ratio, within_runs};
+    use crate::diff::Options;
+    use crate::diff::estimate::{Spread, variance};
+    use crate::diff::noise::Noise;
+    use proptest::prelude::*;
+
+    fn point(ns: f64, log: f64) -> Point {
+        Point { ns, error: Some(Spread { log, df: 20.0 }) }
+    }
+
+    /// What resampling runs first, then blocks gives when it is done by drawing.
+    fn drawn(runs: &[Point], noise: &mut Noise) -> f64 {
+        let mut draw = || {
+            let one = |noise: &mut Noise| {
+                let run = runs[noise.below(runs.len())];
+                run.ns.ln() + run.error.map_or(0.0, |s| s.log) * noise.normal()
+            };
+            (0..runs.len()).map(|_| one(noise)).sum::<f64>() / runs.len() as f64
+        };
+        variance(&(0..20_000).map(|_| draw()).collect::<Vec<_>>())
+    }
 
     #[test]
-    fn holm_by_hand() {
-        let adjusted = holm(&[0.01, 0.04, 0.03]);
-        let expected = [0.03, 0.06, 0.06];
-        assert!(adjusted.iter().zip(expected).all(|(a, e)| (a - e).abs() < 1e-12), "{adjusted:?}");
-        assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
-        assert!(holm(&[]).is_empty());
+    fn drawing_runs_then_blocks_gives_the_closed_form() {
+        let (mut noise, within) = (Noise::new(5), 0.01);
+        let a = [point(100.0, within), point(103.0, within), point(98.0, within), point(105.0, within)];
+        let b = [point(110.0, within), point(104.0, within), point(107.0, within), point(101.0, within)];
+        let logs = |runs: &[Point]| variance(&runs.iter().map(|p| p.ns.ln()).collect::<Vec<_>>());
+        // Drawing 4 of 4 runs shows 3/4 of the spread between them, and that within the runs once more.
+        let expected = |runs: &[Point]| (0.75 * logs(runs) + within * within) / 4.0;
+        for runs in [&a, &b] {
+            let drawn = drawn(runs, &mut noise);
+            assert!((drawn / expected(runs) - 1.0).abs() < 0.05, "{drawn} {}", expected(runs));
+        }
+        let pooled = f64::midpoint(logs(&a), logs(&b)) * 0.5;
+        assert!((between_runs(&a, &b).error.powi(2) / pooled - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn two_runs_of_equal_error_are_welch_by_hand() {
+        let found = within_runs(&point(100.0, 0.03), &point(110.0, 0.04)).unwrap_or_else(|| panic!("both are known"));
+        assert!((found.log - 1.1_f64.ln()).abs() < 1e-12 && (found.error - 0.05).abs() < 1e-12);
+        // (9 + 16)² / (9²/20 + 16²/20)
+        assert!((found.df - 625.0 * 20.0 / 337.0).abs() < 1e-9, "{}", found.df);
+        assert!(ratio(&[], &[point(1.0, 0.1)]).is_err());
+        let from_nothing = ratio(&[point(0.0, 0.0)], &[point(20.0, 0.0)]).map(|ratio| ratio.log.exp());
+        assert!(from_nothing.is_ok_and(|ratio| (ratio - 20.0).abs() < 1e-9), "0 counts as a step of the clock");
+    }
+
+    #[test]
+    fn the_floor_is_wider_than_the_threshold_for_short_stages() {
+        let options = Options::default();
+        let long = Bounds::of(100e6, true, &options);
+        assert!((long.plain.1 - 1.03_f64.ln()).abs() < 1e-12);
+        assert!((long.widened.1 - (1.03_f64 * 1.05).ln()).abs() < 1e-12);
+        let short = Bounds::of(100e3, false, &options);
+        assert!((short.plain.1 - 1.5_f64.ln()).abs() < 1e-12 && short.plain == short.widened);
+        assert!(Bounds::of(10e3, false, &options).plain.0 < -700.0, "below the floor nothing improves");
+    }
+
+    proptest! {
+        /// The p-value is at most alpha just where the interval lies beyond the bound.
+        #[test]
+        fn interval_and_p_value_agree(log in -0.3_f64..0.3, error in 0.001_f64..0.1, df in 2.0_f64..200.0) {
+            let (ratio, bounds) = (Ratio { log, error, df }, (-0.03, 0.03));
+            let (low, high) = ratio.interval(0.05);
+            let beyond = low > bounds.1 || high < bounds.0;
+            let near = (low - bounds.1).abs() < 1e-6 || (high - bounds.0).abs() < 1e-6;
+            prop_assert!(near || beyond == (ratio.p(bounds) < 0.05));
+        }
+
+        /// Exchanging the sides turns the ratio around.
+        #[test]
+        fn sides_are_treated_alike(logs in proptest::collection::vec((4.0_f64..5.0, 0.001_f64..0.1), 2..8), cut in 1_usize..7) {
+            let points: Vec<Point> = logs.iter().map(|(log, error)| point(log.exp(), *error)).collect();
+            let (a, b) = points.split_at(cut.min(points.len() - 1));
+            let (there, back) = (ratio(a, b), ratio(b, a));
+            let (Ok(there), Ok(back)) = (there, back) else { return Err(TestCaseError::fail("no ratio")) };
+            prop_assert!((there.log + back.log).abs() < 1e-9 && (there.error - back.error).abs() < 1e-12);
+        }
     }
 }

@@ -1,114 +1,141 @@
-//! Series from iterations.csv: kinds set apart, order checked, warm-up cut.
+//! Series from iterations.csv: kinds, throttled and unfinished iterations set apart, warm-up cut.
 
-use super::side::{Clock, Cut, Key, Observed, RunSeries};
-use super::warmup;
+use super::gather::{Gathered, Start, Timed, Total};
+use super::parts::Part;
+use super::select::Select;
+use super::side::{Clock, Cut, Key, LaneMeans, Observed, RunSeries};
+use super::throttle::Spell;
+use super::{rows, warmup};
 use crate::error::{Error, Result};
 use crate::stages::TOTAL;
-use dflash_timeline::iterations::{IterationRow, read_iterations};
-use dflash_timeline::record::Kind;
-use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
-/// One start of one lane: it has a warm-up of its own.
-type Start<'a> = (u32, u32, &'a str);
-
-/// Reads iterations.csv.
-pub(super) fn read(path: &Path) -> Result<RunSeries> {
-    let rows = read_iterations(path)?;
-    if rows.is_empty() {
-        return Err(Error::Empty { path: path.to_owned(), what: "it holds no iteration" });
+/// Reads the parts of one iterations.csv, oldest first.
+pub(super) fn read(paths: &[PathBuf], select: &Select) -> Result<(Gathered, Vec<String>)> {
+    let (mut gathered, mut notes) = (Gathered::default(), Vec::new());
+    for path in paths {
+        let part = Part::open(path)?;
+        notes.extend(rows::for_each(part, |row| match select.has(row.rank, row.lane) {
+            true => gathered.push(path, row),
+            false => Ok(()),
+        })?);
     }
-    check_order(path, &rows)?;
-    let mut run = RunSeries::default();
-    let first_steady = cut_warmups(path, &rows, &mut run);
-    let mut series = Series::default();
-    for row in &rows {
-        if row.kind != Kind::Train {
-            run.set_apart += u64::from(row.stage == TOTAL);
-        } else if first_steady.get(&start_of(row)).is_none_or(|first| row.iteration >= *first) {
-            series.push(row, Clock::Host, row.host_ns);
-            series.push(row, Clock::Device, row.device_ns);
+    let Some(path) = paths.last() else { return Ok((gathered, notes)) };
+    gathered.check_totals(path)?;
+    if gathered.rows == 0 {
+        return Err(Error::Empty { path: path.to_owned(), what: select.lacks("it holds no iteration") });
+    }
+    Ok((gathered, notes))
+}
+
+/// What is left out of one start of a lane.
+#[derive(Default)]
+struct Dropped {
+    /// Iterations before this one: the warm-up.
+    before: u64,
+    iterations: HashSet<u64>,
+}
+
+/// Cuts warm-ups, sets apart what is throttled, and lays out each stage's times in order.
+pub(super) fn series(path: &Path, gathered: Gathered, spells: Option<&[Spell]>, select: &Select) -> Result<RunSeries> {
+    let mut run = RunSeries { set_apart: gathered.set_apart, ..RunSeries::default() };
+    run.throttled = spells.map(|_| 0);
+    let within = select.window(&gathered);
+    let dropped: Vec<Dropped> =
+        gathered.starts.iter().map(|start| dropped(path, &gathered, start, spells, within, &mut run)).collect();
+    let with_totals: HashSet<usize> =
+        gathered.starts.iter().filter(|start| start.has_totals()).map(|start| start.lane).collect();
+    for (_, lane) in gathered.lanes.iter().enumerate().filter(|(i, _)| !with_totals.contains(i)) {
+        let name = crate::text::harmless(&lane.name);
+        run.notes.push(format!(
+            "{}: lane {name} has no row `total`; the file may be cut, and no warm-up was cut",
+            path.display()
+        ));
+    }
+    let kept = |timed: &&Timed| {
+        let dropped = &dropped[timed.start as usize];
+        timed.iteration >= dropped.before && !dropped.iterations.contains(&timed.iteration)
+    };
+    run.lanes = gathered.lanes.iter().map(|lane| LaneMeans::new(lane.rank, &lane.name)).collect();
+    for stage in &gathered.stages {
+        let lane = &gathered.lanes[stage.lane];
+        for (clock, times) in [(Clock::Host, &stage.host), (Clock::Device, &stage.device)] {
+            let values: Vec<f64> = times.iter().filter(kept).map(|timed| timed.ns as f64).collect();
+            if values.is_empty() {
+                continue;
+            }
+            if clock == Clock::Host {
+                run.lanes[stage.lane].add(&stage.name, values.iter().sum(), values.len());
+            }
+            let key = Key { rank: lane.rank, lane: lane.name.clone(), stage: stage.name.clone(), clock };
+            run.keys.push(key.clone());
+            run.observed.insert(key, Observed::Series(values));
         }
     }
-    for (row, clock, values) in series.all {
-        let key = Key { rank: row.rank, lane: row.lane.clone(), stage: row.stage.clone(), clock };
-        run.keys.push(key.clone());
-        run.observed.insert(key, Observed::Series(values));
-    }
     if run.keys.is_empty() {
-        return Err(Error::Empty { path: path.to_owned(), what: "it holds no iteration of kind `train`" });
+        return Err(Error::Empty { path: path.to_owned(), what: "it holds no iteration of kind `train` to compare" });
     }
     Ok(run)
 }
 
-fn start_of(row: &IterationRow) -> Start<'_> {
-    (row.attempt, row.rank, &row.lane)
+fn dropped(
+    path: &Path,
+    gathered: &Gathered,
+    start: &Start,
+    spells: Option<&[Spell]>,
+    (from_ns, to_ns): (i64, i64),
+    run: &mut RunSeries,
+) -> Dropped {
+    let lane = &gathered.lanes[start.lane];
+    let mut dropped = Dropped::default();
+    if let Some(iteration) = start.unfinished() {
+        dropped.iterations.insert(iteration);
+        let name = crate::text::harmless(&lane.name);
+        run.notes
+            .push(format!("{}: iteration {iteration} of lane {name} is not complete and was left out", path.display()));
+    }
+    let (inside, outside): (Vec<&Total>, Vec<&Total>) =
+        start.totals.iter().partition(|total| (from_ns..to_ns).contains(&total.end_ns()));
+    dropped.iterations.extend(outside.iter().map(|total| total.iteration));
+    let mine = |spell: &&Spell| spell.rank == lane.rank && spell.device == lane.device;
+    let spells: Vec<&Spell> = spells.unwrap_or_default().iter().filter(mine).collect();
+    let (slow, steady): (Vec<&Total>, Vec<&Total>) = inside.iter().partition(|total| throttled(total, &spells));
+    let steady = if slow.len() > steady.len() {
+        let name = crate::text::harmless(&lane.name);
+        run.notes.push(format!(
+            "{}: clocks were held down in {} of {} iterations of lane {name}, too many to set apart; they were kept",
+            path.display(),
+            slow.len(),
+            inside.len()
+        ));
+        inside
+    } else {
+        dropped.iterations.extend(slow.iter().map(|total| total.iteration));
+        run.throttled = run.throttled.map(|count| count + slow.len() as u64);
+        steady
+    };
+    let cut = warmup::cut(&steady.iter().map(|total| total.ns as f64).collect::<Vec<_>>());
+    dropped.before = steady.get(cut).map_or(0, |total| total.iteration);
+    if !steady.is_empty() {
+        let (name, lane) = (path.display().to_string(), lane.name.clone());
+        let (rank, attempt) = (gathered.lanes[start.lane].rank, start.attempt);
+        run.cuts.push(Cut { run: name, rank, lane, attempt, cut, of: steady.len() });
+    }
+    dropped
 }
 
-/// Values by lane, stage and clock, in the order of first appearance.
-#[derive(Default)]
-struct Series<'a> {
-    /// The first row says whose they are.
-    all: Vec<(&'a IterationRow, Clock, Vec<f64>)>,
-    index: HashMap<(u32, &'a str, &'a str, Clock), usize>,
+/// Whether an iteration meets a spell. Spells are in order of time.
+fn throttled(total: &Total, spells: &[&Spell]) -> bool {
+    let first = spells.partition_point(|spell| spell.to_ns < total.begin_ns);
+    spells.get(first).is_some_and(|spell| spell.from_ns <= total.end_ns())
 }
 
-impl<'a> Series<'a> {
-    fn push(&mut self, row: &'a IterationRow, clock: Clock, ns: Option<u64>) {
-        let Some(ns) = ns else { return };
-        let at = *self.index.entry((row.rank, &row.lane, &row.stage, clock)).or_insert_with(|| {
-            self.all.push((row, clock, Vec::new()));
-            self.all.len() - 1
-        });
-        self.all[at].2.push(ns as f64);
-    }
-}
-
-/// A lane's iterations must follow each other, each stage once in each. The reader has checked every single field.
-fn check_order(path: &Path, rows: &[IterationRow]) -> Result<()> {
-    let mut at: HashMap<(u32, u32, &str), (u64, HashSet<&str>)> = HashMap::new();
-    for (i, row) in rows.iter().enumerate() {
-        // Rows hold no line breaks, and the header is line 1.
-        let line = i as u64 + 2;
-        let error = |column, problem| Err(Error::Row { path: path.to_owned(), line, column, problem });
-        let (iteration, seen) = at.entry((row.attempt, row.rank, &row.lane)).or_default();
-        if row.iteration < *iteration {
-            return error("iteration", format!("{} follows {iteration}; sort the rows by iteration", row.iteration));
+impl LaneMeans {
+    fn add(&mut self, stage: &str, sum_ns: f64, count: usize) {
+        if stage == TOTAL {
+            self.iterations = count;
         }
-        if row.iteration > *iteration {
-            *iteration = row.iteration;
-            seen.clear();
-        }
-        if !seen.insert(&row.stage) {
-            return error("stage", format!("a second row `{}` of iteration {iteration}; remove one", row.stage));
-        }
+        self.sums.push((stage.to_owned(), sum_ns));
     }
-    Ok(())
-}
-
-/// Decides by the iterations' totals where each lane becomes steady: its first iteration that counts.
-fn cut_warmups<'a>(path: &Path, rows: &'a [IterationRow], run: &mut RunSeries) -> HashMap<Start<'a>, u64> {
-    let mut starts: Vec<Start<'a>> = Vec::new();
-    let mut totals: HashMap<Start<'a>, Vec<(u64, f64)>> = HashMap::new();
-    for row in rows.iter().filter(|row| row.kind == Kind::Train && row.stage == TOTAL) {
-        let Some(ns) = row.host_ns else { continue };
-        let start = start_of(row);
-        let values = totals.entry(start).or_insert_with(|| {
-            starts.push(start);
-            Vec::new()
-        });
-        values.push((row.iteration, ns as f64));
-    }
-    let mut first_steady = HashMap::new();
-    for start in starts {
-        let values = &totals[&start];
-        let cut = warmup::cut(&values.iter().map(|(_, ns)| *ns).collect::<Vec<_>>());
-        let (attempt, rank, lane) = start;
-        let (name, lane) = (path.display().to_string(), lane.to_owned());
-        run.cuts.push(Cut { run: name, rank, lane, attempt, cut, of: values.len() });
-        if let Some((first, _)) = values.get(cut) {
-            first_steady.insert(start, *first);
-        }
-    }
-    first_steady
 }

@@ -20,7 +20,7 @@ pub(super) fn upper_quantile(tail: f64, df: f64) -> f64 {
     while upper_tail(high, df) > tail && high < 1e12 {
         high *= 2.0;
     }
-    for _ in 0..100 {
+    while high - low > 1e-9 * high {
         let middle = f64::midpoint(low, high);
         if upper_tail(middle, df) > tail { low = middle } else { high = middle }
     }

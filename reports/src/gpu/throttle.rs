@@ -8,13 +8,21 @@ const CALM: u64 = 0x1 | 0x2 | 0x10 | 0x100;
 
 /// NVML's other bits, and words for them.
 const REASONS: [(u64, &str); 6] = [
-    (0x4, "power cap"),
+    (POWER_CAP, "power cap"),
     (0x8, "hardware slow-down"),
     (0x20, "temperature (software)"),
     (0x40, "temperature (hardware)"),
     (0x80, "power brake"),
-    (!(CALM | 0x4 | 0x8 | 0x20 | 0x40 | 0x80), "a reason that this version does not know"),
+    (!(CALM | POWER_CAP | 0x8 | 0x20 | 0x40 | 0x80), "a reason that this version does not know"),
 ];
+
+/// NVML's bit of the power cap: where a GPU that works hard always is.
+const POWER_CAP: u64 = 0x4;
+
+/// Whether a reading says that the GPU was slower than it always is: the power cap alone says no such thing.
+pub(crate) fn is_slowed(bits: f64) -> bool {
+    bits.max(0.0) as u64 & !(CALM | POWER_CAP) != 0
+}
 
 /// Time with one reason to clock down; reasons may come together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

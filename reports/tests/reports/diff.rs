@@ -53,7 +53,13 @@ fn a_planted_slowdown_is_called_and_named() {
 fn one_run_a_side_is_not_believed_within_run_noise() {
     let dir = tempfile::tempdir().unwrap();
     let comparison = compared(&[run(dir.path(), 1, 3000, 1.0)], &[run(dir.path(), 2, 3000, 1.06)]);
-    assert_eq!(call(&comparison, "drafter.backward"), Call::Inconclusive);
+    assert_eq!(call(&comparison, "drafter.backward"), Call::Regressed, "between these two runs");
+    assert_eq!(comparison.outcome, Outcome::Inconclusive, "other runs may differ by as much");
+    let headline = comparison.headline();
+    assert!(
+        headline.contains("other runs may differ by as much: ") && headline.contains("drafter.backward"),
+        "{headline}"
+    );
     assert!(comparison.notes.iter().any(|note| note.starts_with("within-run evidence only")));
     let runs = |first: u64, factor| (first..first + 4).map(|s| run(dir.path(), s, 500, factor)).collect::<Vec<_>>();
     let comparison = compared(&runs(10, 1.0), &runs(20, 1.10));
@@ -80,6 +86,19 @@ fn changes_below_the_floor_do_not_count() {
     };
     let comparison = compared(&[quick(1, 10_000.0)], &[quick(2, 30_000.0)]);
     assert_eq!(call(&comparison, "drafter.log"), Call::NoChange, "three times as long, but 20 µs");
+}
+
+#[test]
+fn times_of_nothing_are_compared_like_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let with = |name: &str, log: f64| {
+        let stages = [("drafter.loss", times(1, 300, 20.0 * MS, 0.02, 0.0)), ("drafter.log", vec![log; 300])];
+        iterations_csv(dir.path(), name, &stages)
+    };
+    let none = with("none.csv", 0.0);
+    let few = compared(std::slice::from_ref(&none), &[with("few.csv", 40_000.0)]);
+    assert_eq!(call(&few, "drafter.log"), Call::NoChange, "{}", few.table(Look::default()));
+    assert_eq!(call(&compared(&[none], &[with("many.csv", 4.0 * MS)]), "drafter.log"), Call::Regressed);
 }
 
 #[test]
@@ -138,24 +157,27 @@ fn as_a_table_and_its_other_forms() {
     regressed: drafter:0 total, drafter:0 drafter.backward
 
     drafter:0
-      stage               A ms     B ms   change           interval       p        n  effective n  verdict
-      total             94.847  107.865  +13.7 %  +12.5 % … +15.0 %  <0.001  495/500      123/117  regressed
-      drafter.wait       4.890    5.007   +2.4 %    -3.1 % … +8.2 %   1.000  495/500      305/324  inconclusive (the interval reaches over the threshold)
-      drafter.forward   29.873   30.066   +0.6 %    -0.6 % … +1.9 %   1.000  495/500      143/116  no change
-      drafter.backward  60.373   72.659  +20.4 %  +18.5 % … +22.3 %  <0.001  495/500      105/118  regressed
-      residue            0.001    0.001   +0.0 %    +0.0 % … +0.0 %   1.000  495/500      495/500  no change
+      stage               A ms     B ms   change           interval        p95 change (interval)       p        n  effective n  verdict
+      total             94.847  107.839  +13.7 %  +12.7 % … +14.7 %  +14.7 % (+12.9 % … +16.6 %)  <0.001  495/500      123/117  regressed; p95 regressed
+      drafter.wait       4.890    5.004   +2.3 %    -3.6 % … +8.7 %     +2.9 % (-3.6 % … +9.9 %)   1.000  495/500      305/324  inconclusive (the interval reaches over the threshold)
+      drafter.forward   29.873   30.063   +0.6 %    -1.0 % … +2.3 %     +0.8 % (-0.8 % … +2.5 %)   1.000  495/500      143/116  no change
+      drafter.backward  60.373   72.644  +20.3 %  +18.7 % … +21.9 %  +21.6 % (+19.4 % … +23.9 %)  <0.001  495/500      105/118  regressed; p95 regressed
+      residue            0.001    0.001   +0.0 %    +0.0 % … +0.0 %     +0.0 % (+0.0 % … +0.0 %)   1.000  495/500      495/500  no change
+
+    drafter:0 (limits): mean iteration +13.013 ms = work +12.885 ms, waiting +0.128 ms: drafter.backward +12.729 ms, drafter.forward +0.156 ms, drafter.wait +0.128 ms
 
     A: DIR/run1-500-1.csv
     B: DIR/run2-500-1.2.csv
-    threshold 3.0 %, floor 50 µs, alpha 0.05, holm over 5 tests; interval of the ratio of medians at 95 %
+    hardware unknown; host unknown; driver unknown; version unknown; commit unknown; config unknown
+    threshold 3.0 %, floor 50 µs, alpha 0.05, holm over 10 tests; intervals of ratios at 95 %
     warm-up cut (MSER-5): A drafter:0 5 of 500; B drafter:0 0 of 500
-    set apart (not `train`): A 0, B 0 iterations
-    note: within-run evidence only: one run a side cannot show how much runs differ, so a change must clear 8.2 % (threshold and 5.0 % run noise); give several runs a side, comma-separated
+    set apart: not `train`: A 0, B 0 iterations; throttled: A unknown, B unknown
+    note: within-run evidence only: one run a side cannot show how much runs differ, so to count (exit 1) a regression must clear 8.2 % (threshold and 5.0 % run noise); give several runs a side, comma-separated
     ");
     let json: serde_json::Value = serde_json::from_str(&comparison.json().unwrap()).unwrap();
     assert_eq!(json["outcome"], "regressed");
     assert_eq!(json["rows"][0]["stage"], "total");
     let csv = String::from_utf8(comparison.csv().unwrap()).unwrap();
     assert!(csv.starts_with("rank,lane,stage,clock,verdict,") && !csv.contains("NaN"), "{csv}");
-    assert!(comparison.markdown().contains("| drafter.backward | 60.373 | 72.659 |"), "{}", comparison.markdown());
+    assert!(comparison.markdown().contains("| drafter.backward | 60.373 | 72.644 |"), "{}", comparison.markdown());
 }

@@ -7,6 +7,8 @@ mod cost;
 mod cpu;
 mod cut;
 mod diff;
+mod diff_cost;
+mod diff_sides;
 mod flamegraph;
 mod flamegraph_forms;
 mod forms;
