@@ -232,7 +232,8 @@ pub(super) fn foot(report: &Report) -> Vec<String> {
 }
 
 /// What the hints mean.
-const LEGEND: [&str; 2] = [
+const LEGEND: [&str; 3] = [
     "hints: async: the host runs ahead; sync: it waits for the device and says so; launch-bound: the device waits for it",
-    "hint hidden sync: both take as long: an unsaid wait, or a device that runs dry (a kernel capture tells)",
+    "hint hidden sync: both take as long, and the device had been behind: something waits for it unsaid",
+    "hint in step: both take as long, level at both ends: an unsaid wait, or a device that runs dry (a kernel capture tells)",
 ];

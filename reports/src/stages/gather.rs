@@ -20,6 +20,8 @@ struct Node {
     device: Values,
     /// Host ÷ device time of those.
     ratios: Vec<f32>,
+    /// How far the device was behind at the stage's begin ÷ device time, of the same.
+    lags: Vec<f32>,
     /// The longest time on either clock of those.
     longest_ns: u64,
     /// Sums of the iteration at hand; `None` if it has not come by here.
@@ -31,6 +33,8 @@ struct Node {
 struct Sums {
     host_ns: u64,
     device_ns: u64,
+    /// How far the device was behind when the first of the spans began.
+    lag_ns: i64,
     untimed: bool,
 }
 
@@ -110,7 +114,11 @@ impl Lane {
             if node.now.is_none() {
                 self.touched.push(at);
             }
+            let first = node.now.is_none();
             let sums = node.now.get_or_insert_default();
+            if let Some(device) = span.device.filter(|_| first) {
+                sums.lag_ns = device.begin_ns.saturating_sub(span.begin_ns);
+            }
             add(&mut sums.host_ns, span.duration_ns);
             add(&mut sums.device_ns, span.device.map_or(0, |device| device.duration_ns));
             sums.untimed |= span.device.is_none();
@@ -127,6 +135,7 @@ impl Lane {
             if !sums.untimed {
                 node.device.push(sums.device_ns);
                 node.ratios.push((sums.host_ns as f64 / sums.device_ns.max(1) as f64) as f32);
+                node.lags.push((sums.lag_ns as f64 / sums.device_ns.max(1) as f64) as f32);
                 node.longest_ns = node.longest_ns.max(sums.host_ns).max(sums.device_ns);
             }
             if node.depth == 0 {
@@ -209,8 +218,9 @@ impl Lane {
             let (place, node) = &mut self.forest.nodes[at];
             let host = node.host.stats();
             let stage = timeline.name(place.name);
-            let Node { ratios, longest_ns, .. } = node;
-            let evidence = Evidence { stage, ratios, longest_ns: *longest_ns, host_ns: host.total_ns, sync_ns };
+            let Node { ratios, lags, longest_ns, .. } = node;
+            let (longest_ns, host_ns) = (*longest_ns, host.total_ns);
+            let evidence = Evidence { stage, ratios, lags, longest_ns, host_ns, sync_ns };
             let row = StageRow {
                 hint: evidence.hint(),
                 stage: stage.to_owned(),

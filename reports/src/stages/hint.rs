@@ -1,8 +1,9 @@
 //! What host and device time of one stage say together.
 //!
 //! Judged by the median of host ÷ device time over the iterations that have both. The bounds are wide on purpose: what
-//! lies between them gets no hint. A stage that runs dry on the device looks like one that waits for it, because its
-//! second event comes right after its last launch: only a kernel capture tells the two apart.
+//! lies between them gets no hint. Where both take as long, the device's lag tells more: a device that was behind when the
+//! stage began and level with the host at its end was waited for. One that was level at both ends may have been waited
+//! for, or have run dry all along: then only a kernel capture tells, and the hint says no more than what is seen.
 
 use crate::stats::median;
 use serde::Serialize;
@@ -13,6 +14,8 @@ const AHEAD: f64 = 0.5;
 const ALIKE: f64 = 1.25;
 /// Host time of at least this many times the device time: the device waits for launches.
 const BEHIND: f64 = 2.0;
+/// A lag at the begin of at least this part of the device's time: the device had work left.
+const LAGGING: f64 = 0.1;
 /// A stage with less than this on both clocks gets no hint: the two events alone take some 3 µs of it.
 const SHORT_NS: u64 = 20_000;
 /// Fewest iterations with both times that are judged.
@@ -28,8 +31,10 @@ pub enum Hint {
     Asynchronous,
     /// The host waits for the device, and says so: a span `sync.*`, or one whose time is mostly such spans'.
     Sync,
-    /// Host ≈ device without a span `sync.*`: something waits for the device unsaid, or the device runs dry.
+    /// Host ≈ device without a span `sync.*`, and the device was behind at the begin: something waits for it unsaid.
     HiddenSync,
+    /// Host ≈ device, level at both ends: something waits for the device unsaid, or the device runs dry.
+    InStep,
     /// Host ≫ device: the device waits for launches.
     LaunchBound,
 }
@@ -42,6 +47,7 @@ impl Hint {
             Self::Asynchronous => "async",
             Self::Sync => "sync",
             Self::HiddenSync => "hidden sync",
+            Self::InStep => "in step",
             Self::LaunchBound => "launch-bound",
         }
     }
@@ -52,6 +58,8 @@ pub(super) struct Evidence<'a> {
     pub stage: &'a str,
     /// Host ÷ device time of the iterations that have both.
     pub ratios: &'a [f32],
+    /// How far the device was behind when the stage began ÷ device time, of the same iterations.
+    pub lags: &'a [f32],
     /// The longest time on either clock of those, nanoseconds.
     pub longest_ns: u64,
     /// Host time in all.
@@ -84,10 +92,14 @@ impl Evidence<'_> {
         if self.ratios.len() < FEWEST || self.longest_ns < SHORT_NS {
             return None;
         }
-        match median(&self.ratios.iter().copied().map(f64::from).collect::<Vec<_>>())? {
+        let middle = |values: &[f32]| median(&values.iter().copied().map(f64::from).collect::<Vec<_>>());
+        match middle(self.ratios)? {
             ratio if ratio <= AHEAD => Some(Hint::Asynchronous),
             ratio if ratio >= BEHIND => Some(Hint::LaunchBound),
-            ratio if (1.0 / ALIKE..=ALIKE).contains(&ratio) => Some(Hint::HiddenSync),
+            ratio if (1.0 / ALIKE..=ALIKE).contains(&ratio) => {
+                let behind = middle(self.lags).is_some_and(|lag| lag >= LAGGING);
+                Some(if behind { Hint::HiddenSync } else { Hint::InStep })
+            }
             _ => None,
         }
     }
@@ -98,15 +110,22 @@ mod tests {
     use super::{Evidence, Hint};
 
     fn hint(stage: &str, host_us: u64, device_us: u64) -> Option<Hint> {
+        lagging(stage, host_us, device_us, 5)
+    }
+
+    fn lagging(stage: &str, host_us: u64, device_us: u64, lag_us: u64) -> Option<Hint> {
+        let lags = [lag_us as f32 / device_us.max(1) as f32; 5];
         let ratios = [(host_us * 1000) as f32 / (device_us * 1000).max(1) as f32; 5];
         let longest_ns = host_us.max(device_us) * 1000;
-        Evidence { stage, ratios: &ratios, longest_ns, host_ns: host_us * 5000, sync_ns: 0 }.hint()
+        Evidence { stage, ratios: &ratios, lags: &lags, longest_ns, host_ns: host_us * 5000, sync_ns: 0 }.hint()
     }
 
     #[test]
     fn two_clocks_side_by_side() {
         assert_eq!(hint("drafter.forward", 100, 1000), Some(Hint::Asynchronous));
-        assert_eq!(hint("drafter.forward", 1000, 1100), Some(Hint::HiddenSync));
+        assert_eq!(hint("drafter.forward", 1000, 1100), Some(Hint::InStep));
+        assert_eq!(lagging("drafter.clip", 1000, 900, 400), Some(Hint::HiddenSync), "it was behind, and is no more");
+        assert_eq!(lagging("drafter.forward", 100, 1000, 900), Some(Hint::Asynchronous), "behind, and stays so");
         assert_eq!(hint("drafter.forward", 1000, 100), Some(Hint::LaunchBound));
         assert_eq!(hint("drafter.forward", 1000, 0), Some(Hint::LaunchBound));
         assert_eq!(hint("drafter.forward", 700, 1000), None, "between the bounds nothing is said");
@@ -123,7 +142,7 @@ mod tests {
     #[test]
     fn few_iterations_say_nothing_and_nested_syncs_speak_for_the_stage() {
         let (stage, longest_ns, host_ns) = ("drafter.clip", 1_000_000, 4_000_000);
-        let evidence = |sync_ns| Evidence { stage, ratios: &[1.0; 4], longest_ns, host_ns, sync_ns };
+        let evidence = |sync_ns| Evidence { stage, ratios: &[1.0; 4], lags: &[0.0; 4], longest_ns, host_ns, sync_ns };
         assert_eq!(evidence(0).hint(), None);
         assert_eq!(evidence(1_000_000).hint(), None);
         assert_eq!(evidence(2_000_000).hint(), Some(Hint::Sync));
