@@ -5,13 +5,13 @@
 //! never resolved): such places are counted, not guessed. A gap is not idle time: what runs on other streams, or without
 //! a span, is not seen. Only a kernel capture tells.
 
-use crate::intervals::Union;
+use crate::intervals::{Along, Union};
 use crate::stages::is_sync;
 use crate::walk::{self, Placed, Window};
 use dflash_timeline::Timeline;
-use dflash_timeline::record::{Iteration, Kind, LaneId, NameId, Span};
+use dflash_timeline::record::{Iteration, Kind, LaneId, Span};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The gaps of one lane.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -43,22 +43,49 @@ pub struct LaneGaps {
 /// The gaps of every lane that has device times, in the order of the lanes.
 #[must_use]
 pub fn gaps(timeline: &Timeline, window: &Window) -> Vec<LaneGaps> {
-    let timed: Timed =
-        timeline.spans.iter().filter(|s| s.depth == 0 && s.device.is_some()).map(|s| (s.lane, s.name)).collect();
+    let mut timed = Timed::default();
+    timeline.spans.iter().for_each(|span| timed.learn(span));
     let mut lanes: BTreeMap<LaneId, Walker> = BTreeMap::new();
-    if timed.is_empty() {
+    if timed.0.is_empty() {
         return Vec::new();
     }
     walk::for_each_pass(timeline, window, |iteration, spans| {
-        if Walker::has_lane(&timed, iteration.lane) {
+        if timed.has_lane(iteration.lane) {
             lanes.entry(iteration.lane).or_default().add(&timeline.names, &timed, iteration, spans);
         }
     });
     lanes.into_iter().filter_map(|(id, walker)| walker.finish(timeline, id)).collect()
 }
 
-/// Stages that have a device time somewhere, by lane.
-pub(crate) type Timed = BTreeSet<(LaneId, NameId)>;
+/// Which stages have a device time somewhere: by lane, then by name.
+#[derive(Debug, Default)]
+pub(crate) struct Timed(Vec<Vec<bool>>);
+
+impl Timed {
+    /// Takes note of a span.
+    #[inline]
+    pub(crate) fn learn(&mut self, span: &Span) {
+        if span.depth == 0 && span.device.is_some() && !self.has(span) {
+            let (lane, name) = (span.lane.0 as usize, span.name.0 as usize);
+            let lanes = self.0.len().max(lane + 1);
+            self.0.resize_with(lanes, Vec::new);
+            let names = self.0[lane].len().max(name + 1);
+            self.0[lane].resize(names, false);
+            self.0[lane][name] = true;
+        }
+    }
+
+    /// Whether the span's stage has one.
+    #[inline]
+    fn has(&self, span: &Span) -> bool {
+        self.0.get(span.lane.0 as usize).and_then(|names| names.get(span.name.0 as usize)).copied().unwrap_or(false)
+    }
+
+    /// Whether a lane has device times at all.
+    pub(crate) fn has_lane(&self, LaneId(lane): LaneId) -> bool {
+        self.0.get(lane as usize).is_some_and(|names| !names.is_empty())
+    }
+}
 
 /// Gaps and waits after which a walker accounts for those that it can: it must not grow with the run.
 const MANY: usize = 4096;
@@ -116,11 +143,6 @@ impl Default for Walker {
 }
 
 impl Walker {
-    /// Whether a lane has device times at all.
-    pub(crate) fn has_lane(timed: &Timed, lane: LaneId) -> bool {
-        timed.range((lane, NameId(0))..=(lane, NameId(u32::MAX))).next().is_some()
-    }
-
     /// Goes on by one iteration.
     pub(crate) fn add(&mut self, names: &[String], timed: &Timed, iteration: &Iteration, spans: &[Placed<'_>]) {
         if iteration.kind != Kind::Train || self.next != Some(iteration.number) {
@@ -143,7 +165,7 @@ impl Walker {
                     self.last_end = Some(self.last_end.map_or(end, |last| last.max(end)));
                     self.found.device_ns = self.found.device_ns.saturating_add(device.duration_ns);
                 }
-                None if span.depth == 0 && timed.contains(&(span.lane, span.name)) => {
+                None if span.depth == 0 && timed.has(span) => {
                     self.last_end = None;
                     self.found.unknown += 1;
                 }
@@ -158,6 +180,7 @@ impl Walker {
             std::mem::take(&mut self.gaps).into_iter().partition(|gap| gap.1 <= until);
         let of = |list: &[(i64, i64)]| Union::of(list.to_vec());
         let (input, room, sync) = (of(&self.waits.input), of(&self.waits.room), of(&self.waits.sync));
+        let (mut input, mut room, mut sync) = (Along::new(&input), Along::new(&room), Along::new(&sync));
         let found = &mut self.found;
         for gap in ended {
             let length = gap.1.abs_diff(gap.0);

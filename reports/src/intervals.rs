@@ -60,9 +60,36 @@ impl Union {
     }
 }
 
+/// Asks a union about one stretch after the other, which is cheapest if they come in order.
+#[derive(Debug)]
+pub(crate) struct Along<'a> {
+    pieces: &'a [(i64, i64)],
+    /// The first piece that ends behind the begin of the last stretch.
+    at: usize,
+    begin: i64,
+}
+
+impl<'a> Along<'a> {
+    pub(crate) fn new(union: &'a Union) -> Self {
+        Self { pieces: &union.pieces, at: 0, begin: i64::MIN }
+    }
+
+    /// How much of `begin..end` the union covers, nanoseconds.
+    pub(crate) fn covered(&mut self, (begin, end): (i64, i64)) -> u64 {
+        if begin < self.begin {
+            self.at = 0;
+        }
+        self.begin = begin;
+        let passed = self.pieces[self.at..].iter().take_while(|(_, last)| *last <= begin).count();
+        self.at += passed;
+        let inside = self.pieces[self.at..].iter().take_while(|(first, _)| *first < end);
+        inside.map(|&(first, last)| last.min(end).abs_diff(first.max(begin))).sum()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Union;
+    use super::{Along, Union};
     use proptest::prelude::*;
 
     /// Whether each of the first 60 nanoseconds is covered, by asking every stretch about every one.
@@ -87,6 +114,10 @@ mod tests {
             let both: Vec<bool> = in_a.iter().zip(&in_b).map(|(a, b)| *a && *b).collect();
             prop_assert_eq!(union_a.total(), count(&in_a, 0, 60));
             prop_assert_eq!(union_a.covered((begin, end)), count(&in_a, begin, end));
+            let mut along = Along::new(&union_a);
+            for (begin, end) in b.iter().chain(&a).filter(|(begin, end)| begin < end) {
+                prop_assert_eq!(along.covered((*begin, *end)), count(&in_a, *begin, *end));
+            }
             prop_assert_eq!(union_a.covered_by_both(&union_b, (begin, end)), count(&both, begin, end));
             let first = in_a.iter().position(|covered| *covered);
             let last = in_a.iter().rposition(|covered| *covered);

@@ -18,9 +18,7 @@ pub(super) struct Stages(pub Timed);
 
 impl Take for Stages {
     fn span(&mut self, span: &Span) {
-        if span.depth == 0 && span.device.is_some() {
-            self.0.insert((span.lane, span.name));
-        }
+        self.0.learn(span);
     }
 }
 
@@ -89,7 +87,7 @@ impl Take for Device {
             }
             let tree = trees.entry((iteration.lane, iteration.kind)).or_default();
             tree.add(iteration, spans, |span| span.device.map_or(0, |device| device.duration_ns));
-            if Walker::has_lane(timed, iteration.lane) {
+            if timed.has_lane(iteration.lane) {
                 gaps.entry(iteration.lane).or_default().add(names, timed, iteration, spans);
             }
         });
