@@ -104,12 +104,18 @@ impl Bounds {
 impl Ratio {
     /// The interval that covers the truth with probability 1 - `alpha`, on a logarithmic scale.
     pub(super) fn interval(&self, alpha: f64) -> (f64, f64) {
+        if self.error <= FINEST {
+            return (self.log, self.log);
+        }
         let reach = student::upper_quantile(alpha / 2.0, self.df) * self.error;
         (self.log - reach, self.log + reach)
     }
 
     /// Two-sided p-value of "the change is not beyond the bounds".
     pub(super) fn p(&self, (down, up): (f64, f64)) -> f64 {
+        if self.error <= FINEST {
+            return f64::from(self.log >= down && self.log <= up);
+        }
         let slower = student::upper_tail((self.log - up) / self.error, self.df);
         let faster = student::upper_tail((down - self.log) / self.error, self.df);
         (2.0 * slower.min(faster)).min(1.0)

@@ -15,6 +15,9 @@ use crate::text::{Grid, Look, Style, harmless};
 use cells::{HEADINGS, cells};
 use std::fmt::Write as _;
 
+/// Rows of a lane up to which a person is shown all of them.
+const SHOWN: usize = 1000;
+
 impl Comparison {
     /// The comparison as a table for people.
     #[must_use]
@@ -23,10 +26,11 @@ impl Comparison {
         for (lane, rows) in self.lanes() {
             let mut grid = Grid::default();
             grid.row(HEADINGS, Some(Style::Dim));
-            for row in rows {
+            let (shown, more) = shown(rows);
+            for row in shown {
                 grid.row(cells(row), style(row));
             }
-            let _ = write!(text, "\n{}\n{}", look.paint(Style::Bold, &lane), grid.text("  ", true, look));
+            let _ = write!(text, "\n{}\n{}{more}", look.paint(Style::Bold, &lane), grid.text("  ", true, look));
         }
         text.push('\n');
         for line in self.foot() {
@@ -42,9 +46,11 @@ impl Comparison {
         for (lane, rows) in self.lanes() {
             let _ = write!(text, "\n### {}\n\n| {} |\n", escaped(&lane), HEADINGS.join(" | "));
             let _ = writeln!(text, "| --- |{} --- |", " ---: |".repeat(HEADINGS.len() - 2));
-            for row in rows {
+            let (shown, more) = shown(rows);
+            for row in shown {
                 let _ = writeln!(text, "| {} |", cells(row).map(|cell| escaped(&cell)).join(" | "));
             }
+            let _ = write!(text, "\n{more}");
         }
         text.push('\n');
         for line in self.foot().iter().filter(|line| !line.is_empty()) {
@@ -95,6 +101,21 @@ impl Comparison {
         };
         chunks.filter_map(|rows| Some((title(rows.first()?), rows))).collect()
     }
+}
+
+/// The rows of a lane that a person is shown, and what is said of the rest.
+fn shown(rows: &[Row]) -> (Vec<&Row>, String) {
+    if rows.len() <= SHOWN {
+        return (rows.iter().collect(), String::new());
+    }
+    let worth = |row: &&Row| row.is_regression() || row.is_within_run();
+    let shown: Vec<&Row> = rows.iter().take(1).chain(rows.iter().skip(1).filter(worth)).take(SHOWN).collect();
+    let more = format!(
+        "  {} more rows, of {} in all; --format csv and json have them\n",
+        rows.len() - shown.len(),
+        rows.len()
+    );
+    (shown, more)
 }
 
 fn style(row: &Row) -> Option<Style> {
