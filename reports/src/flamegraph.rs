@@ -20,7 +20,7 @@ mod wall;
 pub use change::Change;
 
 use crate::error::{Error, Result};
-use crate::passes::{Take, feed};
+use crate::passes::{Take, Taking, feed};
 use crate::walk::Window;
 use crate::window::Selection;
 use dflash_timeline::record::{Kind, LaneId};
@@ -214,9 +214,8 @@ impl<'a> Source<'a> {
                 Ok(Cow::Borrowed(timeline))
             }
             Self::Run(run) => {
-                let timeline = dflash_timeline::read(run)?;
-                feed(&timeline, take);
-                Ok(Cow::Owned(timeline))
+                let options = dflash_timeline::ReadOptions::default();
+                Ok(Cow::Owned(dflash_timeline::visit(run, &options, &mut Taking(take))?))
             }
         }
     }

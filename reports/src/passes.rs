@@ -27,6 +27,27 @@ pub(crate) trait Take {
     }
 }
 
+/// Takes the records of a stream as they come.
+pub(crate) struct Taking<'a, T: Take>(pub &'a mut T);
+
+impl<T: Take> dflash_timeline::Visit for Taking<'_, T> {
+    fn texts(&mut self, timeline: &Timeline) {
+        self.0.texts(timeline);
+    }
+
+    fn span(&mut self, span: Span) {
+        self.0.span(&span);
+    }
+
+    fn iteration(&mut self, iteration: Iteration) {
+        self.0.iteration(&iteration);
+    }
+
+    fn stack(&mut self, stack: StackSample) {
+        self.0.stack(&stack);
+    }
+}
+
 /// Hands the records of a timeline over in an order in which they might have come.
 pub(crate) fn feed(timeline: &Timeline, take: &mut impl Take) {
     take.texts(timeline);
