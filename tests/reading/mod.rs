@@ -1,6 +1,5 @@
 //! The commands that read a run, driven as a user drives them. None of them needs libtorch.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
-#![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
 
 mod bad_input;
 mod browser;
