@@ -5,7 +5,7 @@ use crate::output::OutputArg;
 use crate::run_arg::RunArg;
 use dflash_reports::report::Report;
 use dflash_reports::timeline::{self, RunDir};
-use dflash_reports::window::Selection;
+use dflash_reports::window::{Length, Selection, TimeRange};
 use dflash_tui::state::{View, WindowLength};
 use dflash_tui::view::adapt::{Charset, Colors};
 use dflash_tui::{End, Error, Options, Subject, frame, frame_svg, once, terminal_width};
@@ -30,9 +30,10 @@ pub struct Args {
     /// The view to begin with, or to print [default: overview; as text, overview and stages]
     #[arg(long, value_enum)]
     view: Option<ViewName>,
-    /// Average over this much of the newest recording [default: 1m of a live run, all of a finished one]
-    #[arg(long, value_enum)]
-    window: Option<WindowName>,
+    /// Average over this much of the newest recording: 10s, 1m, 10m or all; with --json also over a stretch A..B, as in
+    /// `dflash report` [default: 1m of a live run, all of a finished one and with --json]
+    #[arg(long, value_name = "LENGTH|A..B", value_parser = window)]
+    window: Option<WindowArg>,
     /// Seconds between two looks at the run
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     interval: f64,
@@ -102,15 +103,13 @@ impl ViewName {
     }
 }
 
-#[derive(clap::ValueEnum, Clone, Copy, Debug)]
-enum WindowName {
-    #[value(name = "10s")]
-    Seconds10,
-    #[value(name = "1m")]
-    Minute,
-    #[value(name = "10m")]
-    Minutes10,
-    All,
+/// What `--window` says.
+#[derive(Clone, Copy, Debug)]
+enum WindowArg {
+    /// So much of the newest recording.
+    Newest(WindowLength),
+    /// This stretch of it.
+    Stretch(TimeRange),
 }
 
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
@@ -119,7 +118,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let options = args.options(&subject)?;
     let live = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
     if args.json {
-        args.output.write(json(&subject)?.as_bytes())?;
+        args.output.write(args.report(&subject)?.as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
     if args.once || args.format == Format::Svg || args.output.is_given() || !live {
@@ -150,17 +149,38 @@ impl Args {
         }
     }
 
+    /// The run's report, the same as `dflash report --format json` prints of this window.
+    fn report(&self, subject: &Subject) -> anyhow::Result<String> {
+        let Subject::Run(run) = subject else {
+            anyhow::bail!("there is no run to report on; name one, or leave --json away to see this machine's GPUs");
+        };
+        let mut selection = Selection::default();
+        match self.window {
+            Some(WindowArg::Stretch(stretch)) => selection.window = Some(stretch),
+            Some(WindowArg::Newest(length)) => {
+                selection.last = length.nanoseconds().map(|ns| Length(ns.unsigned_abs()));
+            }
+            None => {}
+        }
+        let (report, _) = Report::of_runs(std::slice::from_ref(run), &selection)?;
+        Ok(report.json()?)
+    }
+
     fn options(&self, subject: &Subject) -> anyhow::Result<Options> {
         let mut options = Options::default();
         options.view = self.view.map(ViewName::view);
         options.mouse = self.mouse;
         options.baseline = self.baseline.as_deref().map(|named| baseline(named, subject)).transpose()?;
-        options.window = self.window.map(|window| match window {
-            WindowName::Seconds10 => WindowLength::Seconds10,
-            WindowName::Minute => WindowLength::Minute,
-            WindowName::Minutes10 => WindowLength::Minutes10,
-            WindowName::All => WindowLength::Whole,
-        });
+        options.window = match self.window {
+            None => None,
+            Some(WindowArg::Newest(length)) => Some(length),
+            Some(WindowArg::Stretch(_)) if self.json => None,
+            Some(WindowArg::Stretch(_)) => {
+                anyhow::bail!(
+                    "--window A..B goes with --json; a screen averages over 10s, 1m, 10m or all (key w), and [ ] moves it"
+                )
+            }
+        };
         options.interval = Duration::from_secs_f64(self.interval);
         options.charset = self.charset();
         let columns = terminal_width().unwrap_or(options.size.0);
@@ -197,12 +217,18 @@ fn baseline(named: &Path, subject: &Subject) -> anyhow::Result<RunDir> {
     Ok(RunDir::open(path.as_deref().unwrap_or(named))?)
 }
 
-/// The run's report, the same as `dflash report --format json` prints.
-fn json(subject: &Subject) -> anyhow::Result<String> {
-    match subject {
-        Subject::Run(run) => Ok(Report::of_runs(std::slice::from_ref(run), &Selection::default())?.0.json()?),
-        _ => anyhow::bail!("there is no run to report on; name one, or leave --json away to see this machine's GPUs"),
-    }
+fn window(text: &str) -> Result<WindowArg, String> {
+    let newest = match text {
+        "10s" => WindowLength::Seconds10,
+        "1m" => WindowLength::Minute,
+        "10m" => WindowLength::Minutes10,
+        "all" => WindowLength::Whole,
+        stretch if stretch.contains("..") => {
+            return stretch.parse().map(WindowArg::Stretch).map_err(|error: dflash_reports::Error| error.to_string());
+        }
+        _ => return Err("give 10s, 1m, 10m, all, or with --json a stretch such as 30s..2m".to_owned()),
+    };
+    Ok(WindowArg::Newest(newest))
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

@@ -4,7 +4,10 @@
 use super::ctl::{Live, example_of};
 use super::support::{dflash, recorded_run};
 use super::terminal::{Terminal, process_in, terminal};
-use super::writing::Writing;
+use super::writing::{Writer, Writing};
+use dflash_reports::timeline::{Manifest, RunDir};
+use serde_json::Value;
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -174,14 +177,40 @@ fn without_a_run_it_shows_the_machines_gpus_and_says_why() {
     assert_eq!((named.code, named.stdout.as_str()), (Some(2), ""), "a run that was named must be there");
 }
 
+/// Three recordings: one of an H200, a small one, and one with queues and GPUs whose end was torn off.
 #[test]
-fn json_is_the_reports() {
+fn json_is_the_reports_over_the_same_window() {
     let dir = tempfile::tempdir().unwrap();
-    let run = recorded_run(dir.path(), "done", 1.0);
-    let top = dflash(dir.path(), &["top", &run.name(), "--json"]);
-    let report = dflash(dir.path(), &["report", &run.name(), "--format", "json"]);
-    let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
-    assert_eq!(json(&top.stdout), json(&report.stdout));
+    let h200 = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/recordings/h200");
+    let small = recorded_run(dir.path(), "small", 1.0);
+    let torn = RunDir::create(&dir.path().join("runs"), "torn", Manifest::default()).unwrap();
+    let mut writer = Writer::create(&torn, 4);
+    (0..300).for_each(|number| writer.tick(number));
+    drop(writer);
+    let mut compared = 0;
+    for run in [h200.as_path(), small.path(), torn.path()] {
+        let run = run.to_str().unwrap();
+        for (of_top, of_report) in [
+            (&[][..], &[][..]),
+            (&["--window", "2s..5s"], &["--window", "2s..5s"]),
+            (&["--window", "3s.."], &["--window", "3s.."]),
+            (&["--window", "10s"], &["--last", "10s"]),
+        ] {
+            let json = |arguments: &[&[&str]]| -> Value {
+                let said = dflash(dir.path(), &arguments.concat());
+                assert_eq!(said.code, Some(0), "{arguments:?}: {}", said.stderr);
+                serde_json::from_str(&said.stdout).unwrap()
+            };
+            let top = json(&[&["top", run, "--json"], of_top]);
+            let report = json(&[&["report", run, "--format", "json"], of_report]);
+            assert_eq!(top, report, "{run} {of_top:?}");
+            compared += usize::from(!top["stages"]["lanes"].as_array().unwrap().is_empty());
+        }
+    }
+    assert!(compared >= 9, "most of the windows hold something to compare");
+    let said = dflash(dir.path(), &["top", small.path().to_str().unwrap(), "--window", "2s..5s"]);
+    assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""));
+    assert!(said.stderr.contains("--window A..B goes with --json"), "{}", said.stderr);
 }
 
 #[test]
