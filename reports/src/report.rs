@@ -101,6 +101,8 @@ pub struct Losses {
     pub strays: u64,
     /// Iterations whose stages last longer than they do.
     pub overfull: u64,
+    /// Records that `keep` has deleted on purpose; they had been written, and are not lost.
+    pub expired: u64,
     /// Every rank's stream has its end.
     pub ended: bool,
     /// Damaged blocks.
@@ -138,6 +140,7 @@ impl Losses {
             lanes: lanes.collect(),
             strays: stages.strays,
             overfull: stages.lanes.iter().map(|lane| lane.overfull).sum(),
+            expired: timeline.expired.records,
             ended: timeline.health.ended,
             bad_blocks: timeline.health.bad_blocks,
             skipped_bytes: timeline.health.skipped_bytes,

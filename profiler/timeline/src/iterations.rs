@@ -19,9 +19,11 @@
 //! A long run's earlier rows stand in parts, `iterations-000001.csv.zst`, …, which keep whole microseconds; the rules
 //! stand at the top of `pack.rs`. The readers here take the parts and the file as one.
 
+mod files;
 mod read;
 mod write;
 
+pub use self::files::{IterationsFile, iterations_files};
 pub use self::read::{Iterations, iterations, read_iterations, read_iterations_noting};
 pub use self::write::{IterationsWriter, PartOptions};
 

@@ -126,7 +126,8 @@ pub(crate) fn is_packed(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "zst")
 }
 
-fn bytes(file: File, path: &Path) -> std::io::Result<Box<dyn Read + Send>> {
+/// A file's bytes, unpacked.
+pub(crate) fn bytes(file: File, path: &Path) -> std::io::Result<Box<dyn Read + Send>> {
     Ok(if is_packed(path) { Box::new(zstd::Decoder::new(file)?) } else { Box::new(file) })
 }
 

@@ -5,9 +5,8 @@ use crate::sources::{Merged, Place};
 use crate::window::Window;
 use csv::StringRecord;
 use dflash_timeline::RunDir;
-use dflash_timeline::iterations::TOTAL;
-use std::fs::File;
-use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom, Take, Write};
+use dflash_timeline::iterations::{TOTAL, iterations_files};
+use std::io::{Read, Write};
 use std::path::Path;
 
 /// What became of the rows.
@@ -35,54 +34,37 @@ pub fn iterations_csv(runs: &[RunDir], merged: &Merged, out: &mut impl Write) ->
     let mut writer = csv::Writer::from_writer(out);
     let (mut done, mut header) = (Exported::default(), None);
     for (run, place) in runs.iter().zip(&merged.places) {
-        let path = run.iterations_csv();
-        let file = match File::open(&path) {
-            Ok(file) => file,
-            // A run that has not finished an iteration yet has no file either.
-            Err(e) if e.kind() == ErrorKind::NotFound => continue,
-            Err(source) => return Err(Error::Io { path, source }),
-        };
-        let (whole, torn) = whole_lines(file).map_err(|source| Error::Io { path: path.clone(), source })?;
-        done.torn += u64::from(torn);
-        let mut source = Source::open(&path, whole, merged, place)?;
-        match &header {
-            None => {
-                writer.write_record(&source.header)?;
-                header = Some(source.header.clone());
+        // The rows of an iteration may stand on both sides of a cut.
+        let (mut together, mut last) = (Vec::new(), None);
+        for file in iterations_files(&run.iterations_csv())? {
+            let path = file.path().to_owned();
+            let (whole, torn) = file.open()?;
+            done.torn += u64::from(torn);
+            let mut source = Source::open(&path, whole, merged, place)?;
+            match &header {
+                None => {
+                    writer.write_record(&source.header)?;
+                    header = Some(source.header.clone());
+                }
+                Some(known) if *known == source.header => {}
+                Some(_) => {
+                    return Err(Error::NotAReport { path, header: source.header.iter().collect::<Vec<_>>().join(",") });
+                }
             }
-            Some(known) if *known == source.header => {}
-            Some(_) => {
-                return Err(Error::NotAReport { path, header: source.header.iter().collect::<Vec<_>>().join(",") });
-            }
+            source.copy(&mut together, &mut writer, &mut done)?;
+            last = Some(source);
         }
-        source.copy(&mut writer, &mut done)?;
+        if let Some(source) = last {
+            source.write(&together, &mut writer, &mut done)?;
+        }
     }
     writer.flush()?;
     Ok(done)
 }
 
-/// A file without what follows its last newline: a line that is still being written, or that a crash cut. Whether there
-/// is such a line. What is appended meanwhile is for the next reading.
-fn whole_lines(mut file: File) -> std::io::Result<(Take<File>, bool)> {
-    const CHUNK: u64 = 1 << 16;
-    let length = file.seek(SeekFrom::End(0))?;
-    let (mut end, mut whole) = (length, 0);
-    let mut chunk = Vec::new();
-    while end > 0 && whole == 0 {
-        let begin = end.saturating_sub(CHUNK);
-        file.seek(SeekFrom::Start(begin))?;
-        chunk.clear();
-        Read::by_ref(&mut file).take(end - begin).read_to_end(&mut chunk)?;
-        whole = chunk.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| begin + at as u64 + 1);
-        end = begin;
-    }
-    file.seek(SeekFrom::Start(0))?;
-    Ok((file.take(whole), length > whole))
-}
-
 /// One run's file.
 struct Source {
-    reader: csv::Reader<BufReader<Take<File>>>,
+    reader: csv::Reader<Box<dyn Read + Send>>,
     header: StringRecord,
     /// Places of [`NEEDED`].
     places: [usize; 7],
@@ -91,8 +73,8 @@ struct Source {
 }
 
 impl Source {
-    fn open(path: &Path, file: Take<File>, merged: &Merged, place: &Place) -> Result<Self> {
-        let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(BufReader::with_capacity(1 << 16, file));
+    fn open(path: &Path, bytes: Box<dyn Read + Send>, merged: &Merged, place: &Place) -> Result<Self> {
+        let mut reader = csv::ReaderBuilder::new().flexible(true).buffer_capacity(1 << 16).from_reader(bytes);
         let header = reader.headers()?.clone();
         let mut places = [0; NEEDED.len()];
         for (at, column) in places.iter_mut().zip(NEEDED) {
@@ -103,8 +85,13 @@ impl Source {
     }
 
     /// The rows of an iteration stand together, its total last; they are written or left out together.
-    fn copy(&mut self, writer: &mut csv::Writer<impl Write>, done: &mut Exported) -> Result<()> {
-        let (mut together, mut record): (Vec<StringRecord>, _) = (Vec::new(), StringRecord::new());
+    fn copy(
+        &mut self,
+        together: &mut Vec<StringRecord>,
+        writer: &mut csv::Writer<impl Write>,
+        done: &mut Exported,
+    ) -> Result<()> {
+        let mut record = StringRecord::new();
         loop {
             match self.reader.read_record(&mut record) {
                 Ok(true) if record.len() == self.header.len() => {}
@@ -120,12 +107,12 @@ impl Source {
                 Err(e) => return Err(e.into()),
             }
             if together.last().is_some_and(|last| !self.same_iteration(last, &record)) {
-                self.write(&together, writer, done)?;
+                self.write(together, writer, done)?;
                 together.clear();
             }
             together.push(record.clone());
         }
-        self.write(&together, writer, done)
+        Ok(())
     }
 
     fn field<'r>(&self, record: &'r StringRecord, needed: usize) -> &'r str {

@@ -91,6 +91,10 @@ pub(super) fn nothing(report: &Report) -> &'static str {
 /// What a reader must know before trusting the numbers.
 pub(super) fn warnings(losses: &Losses) -> Vec<String> {
     let mut lines = Vec::new();
+    if losses.expired > 0 {
+        let records = grouped(losses.expired);
+        lines.push(format!("`keep` has deleted {records} older records: what follows is about the rest"));
+    }
     if !losses.ended {
         lines.push("the timeline has no end yet: the run goes on, or it died and its last moments are lost".into());
     }

@@ -102,6 +102,10 @@ fn add(merged: &mut Timeline, mut new: Timeline, place: &Place) {
     }));
     merged.totals = merged.totals.plus(&new.totals);
     add_health(&mut merged.health, new.health);
+    merged.expired.records += new.expired.records;
+    merged.expired.segments += new.expired.segments;
+    merged.expired.bytes += new.expired.bytes;
+    merged.detail_from_ns = merged.detail_from_ns.max(new.detail_from_ns.map(|ns| map.time(ns)));
     settle(merged);
 }
 

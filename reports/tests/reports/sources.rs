@@ -2,7 +2,7 @@
 
 use crate::recorded::{NOON_NS, Recipe, record};
 use dflash_reports::report::{Exported, Report, iterations_csv};
-use dflash_reports::timeline::{RunDir, read_iterations};
+use dflash_reports::timeline::{IterationsWriter, PartOptions, RunDir, read_iterations};
 use dflash_reports::window::Selection;
 
 fn of(runs: &[RunDir], selection: &Selection) -> Report {
@@ -91,6 +91,28 @@ fn a_part_of_a_run_is_the_same_part_in_every_file() {
     let last = Some("50ms".parse().unwrap());
     let (report, done) = export(&Selection { last, lanes, ..Selection::default() });
     assert_eq!((report.stages.lanes.len(), done.iterations), (1, 3));
+}
+
+#[test]
+fn parts_that_were_put_away_are_exported_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = record(dir.path(), &Recipe::default());
+    let rows = read_iterations(&run.iterations_csv()).unwrap();
+    std::fs::remove_file(run.iterations_csv()).unwrap();
+    let options = PartOptions { part_bytes: Some(2_000), pack: true };
+    let mut writer = IterationsWriter::with_options(&run.iterations_csv(), options).unwrap();
+    for row in &rows {
+        writer.write(row).unwrap();
+        writer.flush().unwrap();
+    }
+    drop(writer);
+    let files = std::fs::read_dir(run.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(files.filter(|name| name.starts_with("iterations-")).count() > 2);
+    let (_, merged) = Report::of_runs(std::slice::from_ref(&run), &Selection::default()).unwrap();
+    let mut csv = Vec::new();
+    let done = iterations_csv(std::slice::from_ref(&run), &merged, &mut csv).unwrap();
+    assert_eq!(done, Exported { rows: 160, iterations: 40, torn: 0 });
+    assert_eq!(csv.iter().filter(|byte| **byte == b'\n').count(), 161, "one header");
 }
 
 #[test]
