@@ -45,8 +45,8 @@ pub struct Input<'a> {
     pub timeline: &'a Timeline,
     /// Rows of metrics.csv, or as many of them as a chart can show.
     pub metrics: &'a [MetricsRow],
-    /// How many rows metrics.csv has.
-    pub logged: u64,
+    /// How many rows metrics.csv has, if they were counted.
+    pub logged: Option<u64>,
     /// Files that could not be read, in words.
     pub problems: &'a [String],
     /// The time, nanoseconds since 1970.
@@ -108,8 +108,8 @@ pub struct Model {
     pub queues: Vec<Queue>,
     /// Rows of metrics.csv, oldest first; every n-th of many.
     pub metrics: Vec<MetricsRow>,
-    /// How many there are.
-    pub logged: u64,
+    /// How many there are, if they were counted.
+    pub logged: Option<u64>,
     /// The GPUs of which anything was read.
     pub gpus: Vec<Gpu>,
     /// Threads that work.
