@@ -72,7 +72,7 @@ impl AloneSource {
             here: true,
             timeline: &self.timeline,
             metrics: &[],
-            logged: 0,
+            logged: None,
             problems: &self.problems,
             now_unix_ns: now_unix_ns(),
         };

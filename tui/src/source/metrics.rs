@@ -13,6 +13,11 @@ use crate::Result;
 
 /// Rows that are kept at most.
 const MOST: usize = 2048;
+/// Of a file that is longer than this when it is first looked at, only some rows are read but the newest megabyte: the
+/// first picture of a long training must not wait for millions of rows.
+const LONG: u64 = 8 << 20;
+const NEWEST: u64 = 1 << 20;
+const SOME: u64 = 512;
 
 /// Rows of metrics.csv: all of a short file, every n-th of a long one.
 #[derive(Debug)]
@@ -25,13 +30,24 @@ pub struct Metrics {
     rows: Vec<MetricsRow>,
     /// Whether the last row is kept only until the next one comes.
     passing: bool,
+    /// Whether rows were passed over unread, so that nobody knows how many there are.
+    skipped: bool,
 }
 
 impl Metrics {
     /// Of a file that need not be there yet. Nothing is read before the first [`poll`](Self::poll).
     #[must_use]
     pub fn of(path: PathBuf) -> Self {
-        Self { path, columns: Vec::new(), offset: 0, logged: 0, stride: 1, rows: Vec::new(), passing: false }
+        Self {
+            path,
+            columns: Vec::new(),
+            offset: 0,
+            logged: 0,
+            stride: 1,
+            rows: Vec::new(),
+            passing: false,
+            skipped: false,
+        }
     }
 
     /// The rows that are kept, oldest first; the newest is among them.
@@ -40,10 +56,10 @@ impl Metrics {
         &self.rows
     }
 
-    /// Rows of the file.
+    /// Rows of the file; `None` of a file that was too long to count them.
     #[must_use]
-    pub fn logged(&self) -> u64 {
-        self.logged
+    pub fn logged(&self) -> Option<u64> {
+        (!self.skipped).then_some(self.logged)
     }
 
     /// Reads what was added. A last line without its end is left for the next time.
@@ -63,7 +79,8 @@ impl Metrics {
         if length == self.offset {
             return Ok(());
         }
-        match self.read_on() {
+        let read = if self.offset == 0 && length > LONG { self.read_some(length) } else { self.read_on() };
+        match read {
             Ok(true) => Ok(()),
             Ok(false) | Err(_) => self.official(),
         }
@@ -104,6 +121,29 @@ impl Metrics {
         }
     }
 
+    /// Reads some rows of a long file, and its newest ones all.
+    fn read_some(&mut self, length: u64) -> io::Result<bool> {
+        let mut file = BufReader::new(File::open(&self.path)?);
+        let mut line = String::new();
+        self.offset = file.read_line(&mut line)? as u64;
+        self.columns = line.trim_end().split(',').map(str::to_owned).collect();
+        if !line.ends_with('\n') || !self.columns.iter().any(|column| column == "step") {
+            return Ok(false);
+        }
+        let (begin, behind) = (self.offset, length - NEWEST);
+        for at in (0..SOME).map(|part| begin + (behind - begin) / SOME * part) {
+            let row = next_row(&mut file, at, begin, &mut line)?.and_then(|row| parse(&self.columns, row));
+            let Some(row) = row else { return Ok(false) };
+            self.rows.push(row);
+        }
+        // From the next line on everything is read, and about as many rows are kept of it.
+        let length = next_row(&mut file, behind, begin, &mut line)?.map_or(1, str::len).max(1) as u64;
+        self.stride = ((behind - begin) / SOME / length).max(1);
+        self.offset = file.stream_position()?;
+        (self.skipped, self.passing) = (true, false);
+        self.read_on()
+    }
+
     fn add(&mut self, row: MetricsRow) {
         if self.passing {
             self.rows.pop();
@@ -121,6 +161,18 @@ impl Metrics {
             });
         }
     }
+}
+
+/// The first whole line behind `at`; `None` if there is none. At the rows' begin a line begins.
+fn next_row<'l>(file: &mut BufReader<File>, at: u64, begin: u64, line: &'l mut String) -> io::Result<Option<&'l str>> {
+    let inside = at > begin;
+    file.seek(SeekFrom::Start(at - u64::from(inside)))?;
+    if inside {
+        file.skip_until(b'\n')?;
+    }
+    line.clear();
+    file.read_line(line)?;
+    Ok(line.ends_with('\n').then(|| line.trim_end_matches(['\n', '\r'])))
 }
 
 /// A row by the names of its columns; `None` if it is not what they promise.
@@ -204,10 +256,33 @@ mod tests {
             }
         }
         metrics.poll().expect("rows");
-        assert_eq!((metrics.logged(), metrics.rows().last().map(|row| row.step)), (20_000, Some(19_999)));
+        assert_eq!((metrics.logged(), metrics.rows().last().map(|row| row.step)), (Some(20_000), Some(19_999)));
         assert!(metrics.rows().len() <= MOST && metrics.rows().len() > MOST / 4, "{}", metrics.rows().len());
         assert!(metrics.rows().is_sorted_by_key(|row| row.step));
         assert_eq!(metrics.rows().first().map(|row| row.step), Some(0));
+    }
+
+    #[test]
+    fn of_a_file_that_is_long_already_some_rows_are_read_and_the_newest() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("metrics.csv");
+        MetricsWriter::open(&path, 0).and_then(|mut writer| writer.write(&row(0))).expect("a file");
+        let mut text = fs::read_to_string(&path).expect("text");
+        let count = 300_000;
+        for step in 1..count {
+            text += &format!("1,1,{step},{step},0.5,,,,,,\n");
+        }
+        assert!(text.len() as u64 > LONG / 2);
+        text += &"1,1,300000,300000,0.25,,,,,3400.123456789,\n".repeat(text.len() / 40);
+        fs::write(&path, &text).expect("a file");
+        let mut metrics = Metrics::of(path.clone());
+        metrics.poll().expect("rows");
+        assert_eq!((metrics.logged(), metrics.rows().first().map(|row| row.step)), (None, Some(0)));
+        assert!(metrics.rows().is_sorted_by_key(|row| row.step) && metrics.rows().len() <= MOST);
+        assert!(metrics.rows().iter().filter(|row| row.step < count).count() > 100);
+        fs::write(&path, text + "1,1,300001,300001,0.125,,,,,,\n").expect("a file");
+        metrics.poll().expect("rows");
+        assert_eq!(metrics.rows().last().and_then(|row| row.loss), Some(0.125));
     }
 
     #[test]

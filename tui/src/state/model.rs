@@ -4,18 +4,19 @@ use std::time::Duration;
 
 use dflash_reports::report::Throughput;
 use dflash_reports::stages::{LaneTable, Window, stage_table};
-use dflash_reports::timeline::record::{Kind, LaneId, NameId};
+use dflash_reports::timeline::record::LaneId;
 use dflash_reports::timeline::{Manifest, MetricsRow, State as RunState, Timeline};
 
 use super::WindowLength;
 use super::counters::Histories;
+use super::curves::{curves, total_curve};
 use super::event::{self, Event};
 use super::gantt::{Gantt, Zoom};
 use super::gpu::{self, Gpu};
 use super::process::Process;
 use super::queues::{self, Queue};
 use super::run::{self, Losses, Run};
-use super::series::{Bins, Means};
+use super::series::Bins;
 use super::thread::{self, Thread};
 
 /// What part of a recording to look at.
@@ -44,8 +45,8 @@ pub struct Input<'a> {
     pub timeline: &'a Timeline,
     /// Rows of metrics.csv, or as many of them as a chart can show.
     pub metrics: &'a [MetricsRow],
-    /// How many rows metrics.csv has.
-    pub logged: u64,
+    /// How many rows metrics.csv has, if they were counted.
+    pub logged: Option<u64>,
     /// Files that could not be read, in words.
     pub problems: &'a [String],
     /// The time, nanoseconds since 1970.
@@ -107,8 +108,8 @@ pub struct Model {
     pub queues: Vec<Queue>,
     /// Rows of metrics.csv, oldest first; every n-th of many.
     pub metrics: Vec<MetricsRow>,
-    /// How many there are.
-    pub logged: u64,
+    /// How many there are, if they were counted.
+    pub logged: Option<u64>,
     /// The GPUs of which anything was read.
     pub gpus: Vec<Gpu>,
     /// Threads that work.
@@ -215,55 +216,4 @@ fn inside(timeline: &Timeline, lane: LaneId, last: i64) -> Option<(String, Durat
     let open = timeline.open.iter().filter(|span| span.lane == lane).max_by_key(|span| span.begin_ns)?;
     let since = u64::try_from(last.saturating_sub(open.begin_ns)).unwrap_or(0);
     Some((timeline.name(open.name).to_owned(), Duration::from_nanos(since)))
-}
-
-/// Milliseconds of the training iterations, where they begin.
-fn total_curve(timeline: &Timeline, lane: LaneId, bins: Bins) -> Vec<Option<f64>> {
-    let mut means = Means::default();
-    let first = timeline.iterations.partition_point(|pass| (pass.lane, pass.begin_ns) < (lane, bins.begin_ns()));
-    let its = timeline.iterations[first..].iter().take_while(|pass| pass.lane == lane);
-    for iteration in its.filter(|pass| pass.kind == Kind::Train) {
-        means.add(bins.index(iteration.begin_ns), iteration.duration_ns as f64 / 1e6);
-    }
-    means.values()
-}
-
-/// Milliseconds per iteration of each stage, where its first span of the iteration begins.
-fn curves(timeline: &Timeline, lane: LaneId, bins: Bins) -> Vec<(String, Vec<Option<f64>>)> {
-    let first = timeline.spans.partition_point(|span| (span.lane, span.begin_ns) < (lane, bins.begin_ns()));
-    let spans = timeline.spans[first..].iter().take_while(|span| span.lane == lane);
-    let mut stages: Vec<(NameId, Means, Sum)> = Vec::new();
-    for span in spans.filter(|span| span.depth == 0 && span.iteration.is_some()) {
-        let index = stages.iter().position(|(name, ..)| *name == span.name).unwrap_or_else(|| {
-            stages.push((span.name, Means::default(), Sum::default()));
-            stages.len() - 1
-        });
-        let (_, means, sum) = &mut stages[index];
-        if sum.iteration != span.iteration {
-            sum.close(means, bins);
-            *sum = Sum { iteration: span.iteration, begin_ns: span.begin_ns, total_ns: 0 };
-        }
-        sum.total_ns += span.duration_ns;
-    }
-    let finished = stages.into_iter().map(|(name, mut means, sum)| {
-        sum.close(&mut means, bins);
-        (timeline.name(name).to_owned(), means.values())
-    });
-    finished.collect()
-}
-
-/// A stage's time in the iteration at hand: it may have several spans there.
-#[derive(Default)]
-struct Sum {
-    iteration: Option<u64>,
-    begin_ns: i64,
-    total_ns: u64,
-}
-
-impl Sum {
-    fn close(&self, means: &mut Means, bins: Bins) {
-        if self.iteration.is_some() {
-            means.add(bins.index(self.begin_ns), self.total_ns as f64 / 1e6);
-        }
-    }
 }

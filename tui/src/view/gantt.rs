@@ -3,12 +3,12 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
 use super::theme::{self, Tone, tone};
 use super::write::{self, piece};
-use super::{format, text};
-use crate::state::{Extent, Gantt, GanttLane, HandOff, State, Stretch};
+use super::{format, hand_offs, text};
+use crate::state::{Extent, GanttLane, State, Stretch};
 
 /// One line of the chart.
 enum Row<'a> {
@@ -68,7 +68,7 @@ pub fn draw(area: Rect, frame: &mut Buffer, state: &State, colors: bool) -> Exte
         draw_row(place, frame, row, axis, colors);
     }
     if journeys > 0 {
-        draw_journeys(Rect { y: foot, height: journeys, ..area }, frame, gantt);
+        hand_offs::draw_journeys(Rect { y: foot, height: journeys, ..area }, frame, gantt);
     }
     let lanes = rows.iter().enumerate().filter(|(_, row)| matches!(row, Row::Host(_, 0))).map(|(at, _)| at).collect();
     Extent { page, last, lanes, ..Extent::default() }
@@ -166,7 +166,7 @@ fn draw_row(place: Rect, frame: &mut Buffer, row: &Row, axis: Axis, colors: bool
         }
         Row::Gap => {}
         Row::Device(lane) => draw_stretches(place, frame, &lane.device, axis, (colors, true)),
-        Row::HandOffs(lane) => draw_hand_offs(place, frame, &lane.hand_offs, axis),
+        Row::HandOffs(lane) => hand_offs::draw(place, frame, &lane.hand_offs, |time_ns| axis.at(time_ns) as u16),
     }
 }
 
@@ -220,45 +220,6 @@ fn draw_begins(place: Rect, frame: &mut Buffer, iterations: &[Stretch], axis: Ax
                 cell.set_symbol("│");
             }
         }
-    }
-}
-
-/// `▾` where a batch was put and `▴` where one was taken, with its number where there is room; a batch has one colour.
-fn draw_hand_offs(place: Rect, frame: &mut Buffer, hand_offs: &[HandOff], axis: Axis) {
-    let mut free = 0;
-    for hand_off in hand_offs {
-        let column = axis.at(hand_off.time_ns) as u16;
-        if column < free || column >= place.width {
-            continue;
-        }
-        let mark = if hand_off.put { "▾" } else { "▴" };
-        let words = format!("{mark}{}", number(hand_off.id));
-        let room = usize::from(place.width - column);
-        let words = if words.chars().count() <= room { words } else { mark.to_owned() };
-        frame.set_string(place.x + column, place.y, &words, theme::batch(hand_off.id));
-        free = column + words.chars().count() as u16 + 1;
-    }
-}
-
-/// A batch's number among those of its maker: the bits above it say which lane made it.
-fn number(id: u64) -> u64 {
-    id & ((1 << 40) - 1)
-}
-
-fn draw_journeys(area: Rect, frame: &mut Buffer, gantt: &Gantt) {
-    let words = "newest first: who put a batch, who took it, how long it waited between";
-    write::heading(area, frame, 0, "Hand-offs", words);
-    if gantt.journeys.is_empty() {
-        write::line(area, frame, 1, Line::from(piece("none begins and ends in this stretch", Tone::Dim)));
-    }
-    for (index, journey) in gantt.journeys.iter().take(usize::from(area.height.saturating_sub(1))).enumerate() {
-        let waited = format::nanoseconds(journey.waited_ns as f64);
-        let pieces = vec![
-            Span::styled(format!("batch {:<8} ", number(journey.id)), theme::batch(journey.id)),
-            piece(&format!("{} ▸ {}", journey.from, journey.to), Tone::Plain),
-            piece(&format!("   {waited}"), Tone::Dim),
-        ];
-        write::line(area, frame, index + 1, Line::from(pieces));
     }
 }
 

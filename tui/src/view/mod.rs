@@ -8,6 +8,7 @@ mod events;
 mod format;
 mod gantt;
 mod gpus;
+mod hand_offs;
 pub(crate) mod header;
 mod heat;
 mod help;

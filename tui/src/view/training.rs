@@ -56,7 +56,7 @@ fn draw_values(area: Rect, frame: &mut Buffer, model: &Model) {
     let fields = [
         Field::new("learning rate", known(rate, |rate| format!("{rate:.2e}")), Tone::Plain),
         Field::new("gradient norm", known(norm, format::three_digits), Tone::Plain),
-        Field::new("logged steps", format::whole(model.logged as f64), Tone::Plain),
+        Field::new("logged steps", known(model.logged, |rows| format::whole(rows as f64)), Tone::Plain),
     ];
     write::fields(area, frame, 0, &fields);
     let slots = model.newest(|row| (!row.slots.is_empty()).then(|| row.slots.clone()));

@@ -177,7 +177,7 @@ impl Scene {
             here: true,
             timeline: &self.timeline,
             metrics: &self.metrics,
-            logged: self.metrics.len() as u64,
+            logged: Some(self.metrics.len() as u64),
             problems: &self.problems,
             now_unix_ns: BOOT + LENGTH + SECOND / 2,
         };
