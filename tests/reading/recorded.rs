@@ -1,6 +1,7 @@
 //! A run recorded on an H200 (tests/data/recordings/h200: SmolLM2-135M-Instruct, 1,500 steps), read on any machine.
 
 use super::support::dflash;
+use dflash_reports::timeline::RunDir;
 use std::path::Path;
 
 const RUN: &str = "tests/data/recordings/h200";
@@ -44,4 +45,35 @@ fn the_picture_in_the_readme_is_what_top_shows() {
     }
     let same = std::fs::read_to_string(stored).unwrap_or_default() == picture;
     assert!(same, "top draws another picture now: look at it, and run the test with DFLASH_BLESS=1");
+}
+
+/// Two GPU workers on one H200 (SmolLM2-135M's shape, random weights, 420 steps), with `dflash ctl` stacks, cpu, kernels,
+/// level and mark in its midst: device times, stacks under their spans, an account for each lane.
+#[test]
+fn a_run_with_device_times_is_whole() {
+    const RUN: &str = "tests/data/recordings/h200-device";
+    insta::assert_snapshot!("recorded_device_totals", stdout(&["dump", RUN, "--totals"]));
+    insta::assert_snapshot!("recorded_device_report", stdout(&["report", RUN]));
+    let folded = stdout(&["flamegraph", RUN, "--time", "cpu", "--format", "folded"]);
+    assert!(folded.lines().any(|line| line.starts_with("drafter:0;drafter.backward;")), "{folded}");
+    let timeline = dflash_reports::timeline::read(&RunDir::open(&root().join(RUN)).unwrap()).unwrap();
+    assert!(timeline.device_anchors.len() > 4, "the device's clock was compared with the host's");
+    let launched = timeline.spans.iter().filter_map(|span| Some((span, span.device?)));
+    // The event is recorded before the host's clock is read, and a thread may be held up between the two (the driver's
+    // locks, the scheduler): so a span seldom, and barely, begins on the device before it does on the host.
+    let leads: Vec<i64> = launched.map(|(span, device)| span.begin_ns - device.begin_ns).collect();
+    assert!(leads.len() > 5_000 && leads.iter().all(|lead| *lead < 100_000));
+    assert!(leads.iter().filter(|lead| **lead > 10_000).count() * 100 < leads.len());
+}
+
+/// Recordings of step_cost, in the format's first version: a drafter of Qwen3-8B's shapes, and one of 0.6B's.
+#[test]
+fn steps_of_big_and_small_shapes_have_device_times() {
+    for (run, stage) in [("h200-step-8b", "drafter.backward"), ("h200-step-0.6b", "drafter.step")] {
+        let run = format!("tests/data/recordings/{run}");
+        let json: serde_json::Value = serde_json::from_str(&stdout(&["report", &run, "--format", "json"])).unwrap();
+        let rows = json["stages"]["lanes"][0]["rows"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["stage"] == stage).unwrap();
+        assert_eq!(row["device"]["count"], row["host"]["count"], "{row}");
+    }
 }

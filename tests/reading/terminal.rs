@@ -113,9 +113,14 @@ impl Terminal {
 
     /// The settings of the line (`stty -a`), as the shell sees them.
     pub fn settings(&self) -> String {
-        self.line("clear; stty -a; echo settings are above");
-        let screen = self
-            .wait_for("stty", |screen| screen.matches("settings are above").count() >= 1 && screen.contains("icanon"));
+        // The screen may still hold the settings of an earlier time: a mark tells which are new. The command line holds it
+        // in two parts, so that only what is printed has it whole.
+        static ASKED: AtomicU32 = AtomicU32::new(0);
+        let number = ASKED.fetch_add(1, Ordering::Relaxed);
+        self.line(&format!("clear; stty -a; echo settings' 'number {number}"));
+        let mark = format!("settings number {number}");
+        let screen = self.wait_for("stty", |screen| screen.contains(&mark) && screen.contains("icanon"));
+        let screen = screen.replace(&mark, "");
         // The size is what it is; the command line itself may still stand there.
         let of_line = |line: &&str| !line.contains("rows") && !line.contains('$') && !line.trim().is_empty();
         screen.lines().filter(of_line).collect::<Vec<_>>().join("\n")

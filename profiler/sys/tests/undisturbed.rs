@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dflash_sys::sampling::{Asking, Label, Sampling};
-use dflash_sys::thread_id;
+use dflash_sys::{thread_cpu_ns, thread_id};
 
 /// The handler is the process's, so one test samples at a time.
 fn alone() -> MutexGuard<'static, ()> {
@@ -110,7 +110,11 @@ fn a_forked_child_works_on_unsampled() {
     let mut sampling = Sampling::start(label).unwrap();
     let timer = sampling.watch(thread_id(), 1_000, 0).unwrap();
     for _ in 0..20 {
-        (0..50).for_each(|_| spin());
+        // More than a tick of the slowest kernel (10 ms) in all: timers of CPU time are looked at then.
+        let begin = thread_cpu_ns();
+        while thread_cpu_ns() - begin < 3_000_000 {
+            spin();
+        }
         // SAFETY: the child only computes and ends; it allocates nothing and takes no lock.
         let child = unsafe { libc::fork() };
         assert!(child >= 0);

@@ -73,8 +73,8 @@ mod tests {
         let mut timeline = Timeline::default();
         timeline.anchors.push(Anchor { monotonic_ns: 0, realtime_ns: 1000 });
         timeline.counters.push(Counter { name: "gpu.cuda:0.throttle".into(), unit: "bits".into(), rank: 2 });
-        // 1: nothing to do; 4: the power cap.
-        for (time_ns, value) in [(10, 1.0), (20, 4.0), (30, 0.0), (40, 4.0)] {
+        // 1: nothing to do; 4: the power cap, where a GPU that works hard always is; 40: too hot.
+        for (time_ns, value) in [(10, 1.0), (20, 64.0), (30, 4.0), (40, 68.0)] {
             timeline.samples.push(Sample { counter: CounterId(0), time_ns, value });
         }
         let spell = |from_ns, to_ns| Spell { rank: 2, device: "cuda:0".into(), from_ns, to_ns };
