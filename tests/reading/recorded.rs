@@ -56,7 +56,7 @@ fn a_run_with_device_times_is_whole() {
     insta::assert_snapshot!("recorded_device_report", stdout(&["report", RUN]));
     let folded = stdout(&["flamegraph", RUN, "--time", "cpu", "--format", "folded"]);
     assert!(folded.lines().any(|line| line.starts_with("drafter:0;drafter.backward;")), "{folded}");
-    let timeline = dflash_reports::timeline::read(&RunDir::open(&root().join(RUN)).unwrap()).unwrap();
+    let timeline = dflash_reports::timeline::read(&RunDir::open(root().join(RUN)).unwrap()).unwrap();
     assert!(timeline.device_anchors.len() > 4, "the device's clock was compared with the host's");
     let launched = timeline.spans.iter().filter_map(|span| Some((span, span.device?)));
     // The event is recorded before the host's clock is read, and a thread may be held up between the two (the driver's
