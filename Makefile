@@ -25,8 +25,9 @@ test: setup ## all tests: with libtorch, then the read side without it
 	$(CARGO) test --workspace --exclude dflash-benches
 	$(CARGO) test --no-default-features -p dflash -p dflash-profiler -p dflash-timeline -p dflash-sys -p dflash-reports -p dflash-tui
 
-soak: ## a recording of 72 simulated hours: memory, disk, bytes a day (an hour; HOURS=2 takes minutes)
+soak: ## 72 simulated hours of recording (an hour; HOURS=2: minutes), 1,000 starts of CPU sampling
 	cargo run --release -p dflash-timeline --example soak -- $(or $(HOURS),72)
+	cargo test --release -p dflash-sys --test beside_cpp -- --ignored
 
 lint: ## formatting, clippy, documentation, shell scripts
 	scripts/need cargo g++ python3 pip
@@ -34,6 +35,7 @@ lint: ## formatting, clippy, documentation, shell scripts
 	cargo fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --no-default-features -p dflash --all-targets -- -D warnings
+	$(CARGO) clippy --no-default-features --features train -p dflash -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
 	scripts/lint-shell
 

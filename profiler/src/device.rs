@@ -180,4 +180,11 @@ pub trait KernelCapture: Debug + Send + Sync {
     /// # Errors
     /// No capture runs, or the file cannot be written.
     fn stop(&self, file: &Path) -> Result<(), DeviceError>;
+
+    /// Which of these lanes, whose threads are called like them, have no operator in the capture that was stopped last.
+    /// By default none: a tracer that knows no operators lacks none.
+    fn lanes_without_operators(&self, lanes: &[String]) -> Vec<String> {
+        let _ = lanes;
+        Vec::new()
+    }
 }

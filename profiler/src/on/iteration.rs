@@ -110,6 +110,9 @@ impl Current {
         if self.shared.open.depth() > self.base {
             let cut = self.shared.open.cut(self.base);
             bump(&self.shared.misplaced, cut);
+            if let Some(device) = self.device.as_mut().filter(|_| self.base == 0) {
+                device.close_all();
+            }
         }
         if self.allocator.is_some() && !bare {
             self.allocator_end();

@@ -43,7 +43,7 @@ impl Profiler {
         level::off_in_forked_children();
         let writer = Writer::new(Arc::clone(&hub), remarks, &options)?;
         let handle =
-            thread::Builder::new().name("dflash-writer".into()).spawn(|| writer.run()).map_err(Error::Thread)?;
+            thread::Builder::new().name("dflash-writer".into()).spawn(|| writer.run_or_say()).map_err(Error::Thread)?;
         // Set here alone, so it cannot be set already.
         let _ = hub.writer.set(handle.thread().clone());
         level::started(options.level);

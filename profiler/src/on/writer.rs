@@ -1,5 +1,6 @@
 //! The thread `dflash-writer`: empties the rings, writes blocks and iterations.csv, samples its own cost.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
@@ -69,6 +70,15 @@ impl Writer {
             budget: Budget::new(options.max_overhead),
             write_every: options.write_every,
             sample_every: options.sample_every,
+        })
+    }
+
+    /// Runs until the profiler ends. A panic is said at once, not only when somebody ends the recording.
+    pub(crate) fn run_or_say(self) -> Ended {
+        let hub = Arc::clone(&self.hub);
+        catch_unwind(AssertUnwindSafe(|| self.run())).unwrap_or_else(|panic| {
+            *lock(&hub.trouble) = Some("the thread dflash-writer panicked; report this".to_owned());
+            resume_unwind(panic)
         })
     }
 

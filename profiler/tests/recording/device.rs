@@ -196,6 +196,43 @@ fn guards_in_the_wrong_order() {
     assert_eq!(device.live_events(), 0);
 }
 
+/// Its moment stayed "open" for the lane's whole life, and with it every later one in memory.
+#[test]
+fn a_guard_that_outlives_its_iteration_holds_nothing_back() {
+    let device = device(0);
+    let stream = device.stream(0);
+    let recording = recording(Level::Layers);
+    let lane = recording.profiler.lane("a", "cuda:0").enter();
+    let iteration = begin_iteration(Kind::Train);
+    let outlives = span!("outlives", &stream);
+    drop(iteration);
+    drop(outlives);
+    for _ in 0..20 {
+        let _iteration = begin_iteration(Kind::Train);
+        let _span = span!("inside", &stream);
+    }
+    drop(lane);
+    let (timeline, totals) = recording.finish();
+    assert_eq!((totals.misplaced, totals.unresolved), (1, 0));
+    assert!(spans(&timeline, "inside").iter().all(|span| span.device.is_some()));
+    assert_eq!(device.live_events(), 0);
+}
+
+#[test]
+fn two_lanes_on_one_stream_are_told_of() {
+    let stream = device(0).stream(0);
+    let recording = recording(Level::Stages);
+    for name in ["target:0", "drafter:0", "drafter:0"] {
+        let _lane = recording.profiler.lane(name, "cuda:0").enter();
+        let _span = span!("work", &stream);
+    }
+    let (timeline, _) = recording.finish();
+    let marks: Vec<&str> = timeline.marks.iter().map(|mark| mark.text.as_str()).collect();
+    let told = "target:0 and drafter:0 work on the same stream of cuda:0: the device times of each include what the other did \
+                there meanwhile";
+    assert_eq!(marks, [told, told]);
+}
+
 #[test]
 fn short_stages_are_timed_in_some_iterations_only() {
     let stream = device(0).stream(0);

@@ -13,7 +13,7 @@ use crate::support::Recording;
 fn wait(tail: &mut Tail, wanted: impl Fn(&Timeline) -> bool) {
     let begin = Instant::now();
     while !wanted(tail.timeline()) {
-        assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", tail.timeline());
+        assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", tail.timeline());
         thread::sleep(Duration::from_millis(5));
         tail.poll().unwrap();
     }

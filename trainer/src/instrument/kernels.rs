@@ -29,15 +29,6 @@ impl KinetoCapture {
     pub fn last(&self) -> Option<CapturedTrace> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-
-    /// Those of `lanes`, which are names of threads, that have no operator in the last capture; all, if there is none.
-    #[must_use]
-    pub fn lanes_without_operators<'a>(&self, lanes: &[&'a str]) -> Vec<&'a str> {
-        let last = self.last();
-        let names: Vec<&str> = last.iter().flat_map(|t| &t.threads).filter_map(|t| t.name.as_deref()).collect();
-        let seen = |lane: &&str| names.iter().any(|name| name.as_bytes() == kept(lane));
-        lanes.iter().copied().filter(|lane| !seen(lane)).collect()
-    }
 }
 
 impl KernelCapture for KinetoCapture {
@@ -49,6 +40,13 @@ impl KernelCapture for KinetoCapture {
         let trace = stop_capture(file).map_err(told)?;
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(trace);
         Ok(())
+    }
+
+    fn lanes_without_operators(&self, lanes: &[String]) -> Vec<String> {
+        let last = self.last();
+        let names: Vec<&str> = last.iter().flat_map(|t| &t.threads).filter_map(|t| t.name.as_deref()).collect();
+        let seen = |lane: &&String| names.iter().any(|name| name.as_bytes() == kept(lane));
+        lanes.iter().filter(|lane| !seen(lane)).cloned().collect()
     }
 }
 
@@ -65,12 +63,12 @@ mod tests {
     #[test]
     fn a_long_name_is_known_by_its_first_fifteen_bytes() {
         let capture = KinetoCapture::new();
-        assert_eq!(capture.lanes_without_operators(&["loader"]), ["loader"]);
+        assert_eq!(capture.lanes_without_operators(&["loader".to_owned()]), ["loader"]);
         let thread = |name: &str| dflash_torch::CapturedThread { tid: 1, name: Some(name.to_owned()), operators: 1 };
         let threads = vec![thread("target:0"), thread("a-long-lane's-n")];
         let trace = CapturedTrace { file: "k.json".into(), begin_ns: 0, kernels: 0, threads };
         *capture.last.lock().unwrap() = Some(trace);
-        let lanes = ["target:0", "target:00", "a-long-lane's-name", "loader"];
+        let lanes = ["target:0", "target:00", "a-long-lane's-name", "loader"].map(str::to_owned);
         assert_eq!(capture.lanes_without_operators(&lanes), ["target:00", "loader"]);
     }
 }

@@ -92,12 +92,15 @@ fn record(
     let requests = profiler.requests();
     let stop = || stop() || requests.stop();
     let outcome = run_pipeline(config, loaded, run, &profiler, observer, &stop);
-    let trouble = profiler.trouble();
     profiler.finish();
+    // After the end: the last blocks may be the ones that find no room.
+    let trouble = profiler.trouble();
     export(outcome?, target, run, config, trouble)
 }
 
 fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
+    // First of all, while no other thread is there: see there.
+    dflash_torch::load_cuda();
     let tools = TextTools::load(&config.model.target)?;
     if !cached(&config.data.shards, &prepare::key(config, &tools)?)? {
         return Err(TrainError::NotPrepared {

@@ -74,7 +74,7 @@ fn a_capture_on_the_cpu_names_what_it_lacks_and_whom() {
         drop(stopped);
     });
     assert!(capture.stop(Path::new("none.json")).unwrap_err().to_string().contains("no kernel capture"));
-    assert_eq!(capture.lanes_without_operators(&["drafter:0", "loader"]), ["loader"]);
+    assert_eq!(capture.lanes_without_operators(&["drafter:0", "loader"].map(str::to_owned)), ["loader"]);
     let text = std::fs::read_to_string(dir.path().join("kernels.json")).unwrap();
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert!(json["traceEvents"].as_array().unwrap().iter().any(|e| e["name"] == "aten::mm"));

@@ -20,7 +20,8 @@ pub enum CudaLibrary {
     },
 }
 
-/// Opens libtorch_cuda.so once a process; later calls return the first one's answer.
+/// Opens libtorch_cuda.so once a process; later calls return the first one's answer. The first call belongs to the begin of
+/// the program, before it starts threads: it may set an environment variable.
 ///
 /// Looked for in `$DFLASH_LIBTORCH_CUDA` (a directory), `.libtorch/cuda` of the tree that the binary was built in, beside
 /// the libtorch_cpu.so that is loaded, and in `$LD_LIBRARY_PATH`.
@@ -44,10 +45,11 @@ fn open() -> CudaLibrary {
 
 /// After a kernel capture Kineto keeps CUPTI attached unless it is told to let go, and every launch then goes on costing
 /// more: a launch-bound loop stayed 30 % slower (docs/measurements.md). Said here, before CUDA and its threads are there:
-/// the environment must not change under other threads. Whoever has set the variable is obeyed.
+/// the environment must not change under other threads, so a program calls `load_cuda` before it starts any. Whoever has
+/// set the variable is obeyed.
 fn let_go_of_cupti() {
     if env::var_os(TEARDOWN).is_none() {
-        // SAFETY: called once, before this process has asked for CUDA; see above.
+        // SAFETY: once a process, and by the contract of `load_cuda` while it has no other thread that reads the environment.
         unsafe { env::set_var(TEARDOWN, "1") };
     }
 }

@@ -38,6 +38,8 @@ pub(super) struct Capture {
     pub iterations: u64,
     pub by: String,
     pub patience: Duration,
+    /// Every lane: those without operators in the trace are named.
+    pub lanes: Vec<String>,
 }
 
 impl Capture {
@@ -64,7 +66,7 @@ impl Capture {
         window.end_unix_ns = dflash_sys::realtime_ns();
         window.last = (first..=last).rev().find(|number| self.lane.has_done(*number));
         self.job.set(Phase::Writing { file: file.clone() });
-        let file = kernels_file::write(&*self.tracer, &file, &mut window)?;
+        let file = kernels_file::write(&*self.tracer, &file, &mut window, &self.lanes)?;
         self.say_end(&window, cut_short);
         Ok(file)
     }

@@ -179,6 +179,7 @@ impl Control {
             iterations,
             by: by.to_owned(),
             patience: *lock(&self.kernels.patience),
+            lanes: self.lanes.names(),
         };
         let thread = thread::Builder::new().name("dflash-kernels".into());
         thread.spawn(move || capture.run()).map_err(|error| format!("the system gives no thread: {error}"))?;

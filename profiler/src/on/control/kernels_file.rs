@@ -28,12 +28,18 @@ fn exists(path: &Path) -> bool {
 }
 
 /// Stops the tracer and puts its trace at `file`, the window's file beside it. Returns where it is.
-pub(super) fn write(tracer: &dyn KernelCapture, file: &Path, window: &mut KernelWindow) -> Result<PathBuf, String> {
+pub(super) fn write(
+    tracer: &dyn KernelCapture,
+    file: &Path,
+    window: &mut KernelWindow,
+    lanes: &[String],
+) -> Result<PathBuf, String> {
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let beside = file.with_file_name(format!(".{name}"));
     // Left by a process that was killed; the tracer wants a name that is free.
     let _ = fs::remove_file(&beside);
     tracer.stop(&beside).map_err(|error| error.to_string())?;
+    window.lacks.extend(tracer.lanes_without_operators(lanes).iter().map(|lane| format!("operators of {lane}")));
     window.trace = name;
     let kept = window.write(file).map_err(|error| error.to_string()).and_then(|()| publish(&beside, file));
     // Either it has its name, or it is of no use to anyone.

@@ -32,6 +32,11 @@ impl Lanes {
         lanes.push(LaneView { name, shared: Arc::downgrade(shared), begun: Arc::clone(begun) });
     }
 
+    /// Names of the lanes that have not ended.
+    pub(super) fn names(&self) -> Vec<String> {
+        lock(&self.0).iter().filter(|lane| !lane.has_ended()).map(|lane| lane.name().to_owned()).collect()
+    }
+
     /// What each of them does.
     pub(super) fn status(&self, clock: &Clock) -> Vec<LaneStatus> {
         let lanes = lock(&self.0).clone();

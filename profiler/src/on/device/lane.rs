@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use dflash_timeline::record::Severity;
 use rtrb::{Consumer, Producer, RingBuffer};
 
+use super::super::event::Remark;
 use super::super::hub::{Hub, LaneShared};
 use super::shared::{DeviceState, NewDeviceLane, Recorded, Recycled};
 use crate::{DeviceError, DeviceEvent, DeviceStream, StreamKey};
@@ -30,6 +32,8 @@ pub(crate) struct DeviceLane {
     /// Number of the next moment.
     next: u64,
     last: Option<Last>,
+    /// Streams that this lane has used.
+    streams: Vec<StreamKey>,
     share_ticks: u64,
     /// Spans open that have begun on a stream.
     open: u32,
@@ -64,7 +68,22 @@ impl DeviceLane {
         });
         let share_ticks = hub.clock.ticks_in(SHARE_NS);
         let hub = Arc::clone(hub);
-        Self { hub, shared, recorded, recycled, devices: Vec::new(), next: 0, last: None, share_ticks, open: 0 }
+        let (devices, streams) = (Vec::new(), Vec::new());
+        Self { hub, shared, recorded, recycled, devices, next: 0, last: None, streams, share_ticks, open: 0 }
+    }
+
+    /// Two lanes on one stream are worth a word: between two events of the one lies the other's work, too.
+    #[cold]
+    fn first_on(&mut self, key: StreamKey) {
+        self.streams.push(key);
+        let LaneShared { name, device, .. } = &*self.shared;
+        if let Some(other) = self.hub.device.first_on(key, name) {
+            let text = format!(
+                "{other} and {name} work on the same stream of {device}: the device times of each include what the other \
+                 did there meanwhile"
+            );
+            self.hub.remark(Remark::Mark { severity: Severity::Info, at: self.hub.clock.ticks(), text });
+        }
     }
 
     /// The number of this moment on a stream; `now` is the host's time. [`LOST`]: there was no room for it. `None`: the
@@ -75,6 +94,9 @@ impl DeviceLane {
             && now.saturating_sub(last.at) <= self.share_ticks
         {
             return Some(last.number);
+        }
+        if !self.streams.contains(&key) {
+            self.first_on(key);
         }
         let place = self.place(stream, key);
         if self.devices[place].state.has_failed() {
@@ -116,6 +138,13 @@ impl DeviceLane {
         if self.open == 0 {
             self.shared.device_times.oldest.store(u64::MAX, Ordering::Release);
         }
+    }
+
+    /// All spans were cut off the lane's stack: their guards will not say so any more.
+    #[cold]
+    pub(crate) fn close_all(&mut self) {
+        self.open = 0;
+        self.shared.device_times.oldest.store(u64::MAX, Ordering::Release);
     }
 
     #[inline]

@@ -108,6 +108,8 @@ pub(crate) struct DeviceHub {
     pub new_devices: Mutex<Vec<NewDevice>>,
     pub anchors: Mutex<Vec<NewAnchor>>,
     states: Mutex<Vec<Arc<DeviceState>>>,
+    /// Which lane was the first on each stream.
+    streams: Mutex<Vec<(StreamKey, String)>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     pub stop: AtomicBool,
     pub done: AtomicBool,
@@ -118,6 +120,18 @@ pub(crate) struct DeviceHub {
 impl DeviceHub {
     pub(crate) fn new(timing: DeviceTiming) -> Self {
         Self { timing, ..Self::default() }
+    }
+
+    /// A lane uses a stream for the first time. Another lane that does so already.
+    pub(crate) fn first_on(&self, key: StreamKey, lane: &str) -> Option<String> {
+        let mut streams = lock(&self.streams);
+        match streams.iter().find(|(known, _)| *known == key) {
+            Some((_, first)) => (first != lane).then(|| first.clone()),
+            None => {
+                streams.push((key, lane.to_owned()));
+                None
+            }
+        }
     }
 }
 
