@@ -111,14 +111,13 @@ impl Terminal {
         std::fs::metadata(&self.bytes).map_or(0, |data| data.len())
     }
 
-    /// The settings of the line (`stty -a`), as the shell sees them.
+    /// The settings of the line (`stty -g`), as the shell sees them.
     pub fn settings(&self) -> String {
-        self.line("clear; stty -a; echo settings are above");
-        let screen = self
-            .wait_for("stty", |screen| screen.matches("settings are above").count() >= 1 && screen.contains("icanon"));
-        // The size is what it is; the command line itself may still stand there.
-        let of_line = |line: &&str| !line.contains("rows") && !line.contains('$') && !line.trim().is_empty();
-        screen.lines().filter(of_line).collect::<Vec<_>>().join("\n")
+        let file = self.bytes.with_extension("settings");
+        let _ = std::fs::remove_file(&file);
+        self.line(&format!("stty -g > '{0}.part' && mv '{0}.part' '{0}'", file.display()));
+        self.wait_for("stty", |_| file.exists());
+        std::fs::read_to_string(file).unwrap()
     }
 }
 
