@@ -111,19 +111,13 @@ impl Terminal {
         std::fs::metadata(&self.bytes).map_or(0, |data| data.len())
     }
 
-    /// The settings of the line (`stty -a`), as the shell sees them.
+    /// The settings of the line (`stty -g`), as the shell sees them.
     pub fn settings(&self) -> String {
-        // The screen may still hold the settings of an earlier time: a mark tells which are new. The command line holds it
-        // in two parts, so that only what is printed has it whole.
-        static ASKED: AtomicU32 = AtomicU32::new(0);
-        let number = ASKED.fetch_add(1, Ordering::Relaxed);
-        self.line(&format!("clear; stty -a; echo settings' 'number {number}"));
-        let mark = format!("settings number {number}");
-        let screen = self.wait_for("stty", |screen| screen.contains(&mark) && screen.contains("icanon"));
-        let screen = screen.replace(&mark, "");
-        // The size is what it is; the command line itself may still stand there.
-        let of_line = |line: &&str| !line.contains("rows") && !line.contains('$') && !line.trim().is_empty();
-        screen.lines().filter(of_line).collect::<Vec<_>>().join("\n")
+        let file = self.bytes.with_extension("settings");
+        let _ = std::fs::remove_file(&file);
+        self.line(&format!("stty -g > '{0}.part' && mv '{0}.part' '{0}'", file.display()));
+        self.wait_for("stty", |_| file.exists());
+        std::fs::read_to_string(file).unwrap()
     }
 }
 

@@ -105,7 +105,8 @@ fn a_run_is_asked_from_the_screen() {
     }
     terminal.type_in("8");
     terminal.wait("quite a mark");
-    assert_eq!(dflash(dir.path(), &["ctl", "stop"]).code, Some(0));
+    // A run that ends at once may be gone before its answer is: what counts here is that it ends.
+    dflash(dir.path(), &["ctl", "stop"]);
     assert!(live.process.wait().unwrap().success());
     terminal.wait("stopped");
     terminal.type_in("K");

@@ -50,6 +50,9 @@ fn cpu_and_memory_with_64_gpus() {
         println!(
             "{GPUS} GPUs, interval {interval} s: {percent:.2} % of a core, {now} MB, at most {most} MB, {bytes} bytes/s"
         );
+        // The next one must be alone.
+        terminal.type_in("q");
+        terminal.wait_for("the shell", |_| terminal.modes() == "0 1 0");
     }
 }
 

@@ -54,7 +54,7 @@ fn n_whole_iterations_of_the_drafter_lie_in_the_window() {
     assert!(!tracer.running.load(Ordering::Relaxed));
     assert_eq!((window.lane.as_str(), window.asked, window.last), ("drafter:0", 3, Some(window.first + 2)));
     assert_eq!(file, run.run.path().join(format!("kernels-{}-3.json", window.first)));
-    assert_eq!(window.lacks, ["the operators of loader"]);
+    assert_eq!(window.lacks, ["the operators of loader", "operators of target:0"], "told at the begin, and at the end");
     assert_eq!(fs::read_to_string(&file).unwrap(), "{\"traceEvents\":[]}");
     assert!(drafter.done.load(Ordering::Relaxed) > window.first, "the training went on");
     drop((target, drafter));
