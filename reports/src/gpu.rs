@@ -49,11 +49,35 @@ pub struct Sensor {
     pub range: Option<Range>,
 }
 
+/// Sensors whose names hold a point.
+const LONG: [&str; 10] = [
+    "utilization.memory",
+    "memory.used",
+    "memory.total",
+    "power.limit",
+    "clock.sm",
+    "clock.memory",
+    "nvlink.tx",
+    "nvlink.rx",
+    "pcie.tx",
+    "pcie.rx",
+];
+
+/// The device and the sensor of a counter `gpu.<device>.<sensor>`. Both may hold points: a MIG part is called `nvml:3.0`.
+pub(crate) fn parts(counter: &str) -> Option<(&str, &str)> {
+    let rest = counter.strip_prefix("gpu.")?;
+    let known = LONG.iter().find_map(|sensor| Some((rest.strip_suffix(sensor)?.strip_suffix('.')?, sensor.len())));
+    match known {
+        Some((device, length)) => Some((device, &rest[rest.len() - length..])),
+        None => rest.rsplit_once('.'),
+    }
+}
+
 /// All GPUs of which anything was read, by rank and device.
 #[must_use]
 pub fn gpus(timeline: &Timeline, window: &Window) -> Vec<Gpu> {
     let mut found: BTreeMap<(u32, &str), Gpu> = BTreeMap::new();
-    let read = series(timeline, window, |counter| counter.name.strip_prefix("gpu.")?.split_once('.'));
+    let read = series(timeline, window, |counter| parts(&counter.name));
     for (counter, (device, sensor), samples) in read {
         let gpu = found.entry((counter.rank, device)).or_insert_with(|| Gpu {
             device: device.to_owned(),
@@ -106,4 +130,18 @@ fn tokens(timeline: &Timeline, rank: u32, (from, to): (i64, i64)) -> Option<u64>
         trains(i.kind) && end > from && end <= to && drafters.get(i.lane.0 as usize) == Some(&true)
     });
     inside.filter_map(|i| i.tokens).reduce(u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parts;
+
+    #[test]
+    fn a_part_of_a_gpu_is_no_sensor() {
+        assert_eq!(parts("gpu.cuda:0.power"), Some(("cuda:0", "power")));
+        assert_eq!(parts("gpu.cuda:0.power.limit"), Some(("cuda:0", "power.limit")));
+        assert_eq!(parts("gpu.nvml:3.0.power"), Some(("nvml:3.0", "power")));
+        assert_eq!(parts("gpu.nvml:3.0.memory.used"), Some(("nvml:3.0", "memory.used")));
+        assert_eq!((parts("gpu.power"), parts("queue.batches.depth")), (None, None));
+    }
 }

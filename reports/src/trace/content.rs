@@ -3,6 +3,7 @@
 use super::counts::Counts;
 use super::flows::{End, Pair, pair};
 use super::slices::{Fit, Item, Track};
+use crate::gpu::parts;
 use crate::window::Window;
 use dflash_timeline::Timeline;
 use dflash_timeline::record::{Iteration, Kind, LaneId, OpenSpan, Span};
@@ -61,7 +62,7 @@ impl<'a> Content<'a> {
         let with_times = lanes.iter().filter(|lane| self.spans(**lane).iter().any(|span| span.device.is_some()));
         with_times.filter_map(|lane| self.timeline.lane(*lane)).for_each(|lane| add(&lane.device));
         let counters = self.timeline.counters.iter().filter(|counter| counter.rank == rank);
-        counters.filter_map(|counter| gpu_of(&counter.name)).for_each(|(device, _)| add(device));
+        counters.filter_map(|counter| parts(&counter.name)).for_each(|(device, _)| add(device));
         devices.sort();
         let inside = |lane: LaneId| lanes.contains(&lane);
         let flows = self.timeline.flows.iter().filter(|flow| inside(flow.lane) && self.window.has_time(flow.time_ns));
@@ -178,11 +179,6 @@ pub(super) fn iteration_name(kind: Kind) -> &'static str {
         Kind::Bare => "iteration [bare]",
         Kind::Drain => "iteration [drain]",
     }
-}
-
-/// The device and the sensor of a counter `gpu.<device>.<sensor>`.
-pub(super) fn gpu_of(counter: &str) -> Option<(&str, &str)> {
-    counter.strip_prefix("gpu.")?.split_once('.')
 }
 
 /// `cuda:0` as people know it.

@@ -3,8 +3,9 @@
 use super::packets::{Clock, Sequence, Type};
 use super::tracks::{self, Uuid};
 use super::{is_lossy, sequence};
+use crate::gpu::parts;
 use crate::trace::Options;
-use crate::trace::content::{Content, RankContent, What, device_name, gpu_of, iteration_name};
+use crate::trace::content::{Content, RankContent, What, device_name, iteration_name};
 use crate::trace::counts::Counts;
 use crate::trace::slices::{Edge, Step, Track};
 use dflash_timeline::record::{FlowEnd, LaneId};
@@ -210,7 +211,7 @@ fn counter_events<W: Write>(
 ) -> io::Result<()> {
     let timeline = content.timeline;
     for (at, counter) in timeline.counters.iter().enumerate().filter(|(_, counter)| counter.rank == rank.rank) {
-        let gpu = gpu_of(&counter.name);
+        let gpu = parts(&counter.name);
         let known = gpu.and_then(|(device, _)| rank.devices.iter().position(|known| known == device));
         let (parent, name) = match (known, gpu) {
             (Some(gpu), Some((_, sensor))) => (Uuid::gpu(rank.rank, gpu), sensor),
