@@ -72,9 +72,10 @@ impl<'a> DrafterTrainLoop<'a> {
             tokens += own;
             self.train(&states, step);
             step += 1;
+            let reading = self.read_back(step);
             {
                 let _span = span!("drafter.log");
-                self.log(step)?;
+                self.log(step, reading)?;
             }
             self.shared.checkpoints.write_if_asked(&guard, &self.learner.drafter, step);
         }
@@ -98,14 +99,20 @@ impl<'a> DrafterTrainLoop<'a> {
         self.metrics.add(&loss, slots, norm, self.shared.tokens(&states.samples), supervised);
     }
 
-    /// Reads the figures back and reports them, every `log_every` steps; otherwise only counts the step. A loss that is
-    /// no number any more ends the lane: the weights are lost.
-    fn log(&mut self, step: usize) -> Result<(), String> {
+    /// Reads the figures back every `log_every` steps: the one place where this lane waits for its device, and so a stage
+    /// of its own.
+    fn read_back(&mut self, step: usize) -> Option<Reading> {
         let due = (step as u64).is_multiple_of(self.shared.log_every) || step == self.settings.steps;
-        let reading = due.then(|| {
+        due.then(|| {
             let _span = span!("sync.metrics");
             self.metrics.read()
-        });
+        })
+    }
+
+    /// Reports what was read back; otherwise only counts the step. A loss that is no number any more ends the lane: the
+    /// weights are lost.
+    fn log(&mut self, step: usize, reading: Option<Reading>) -> Result<(), String> {
+        let due = reading.is_some();
         if let Some(reading) = &reading {
             check(step, reading)?;
             self.write(step, reading);
