@@ -115,6 +115,8 @@ impl Terminal {
     pub fn settings(&self) -> String {
         let file = self.bytes.with_extension("settings");
         let _ = std::fs::remove_file(&file);
+        // What is typed before the shell asks may still go to the program that is about to end.
+        self.wait_for("the prompt", |screen| screen.trim_end().lines().last().is_some_and(|line| line.trim() == "$"));
         self.line(&format!("stty -g > '{0}.part' && mv '{0}.part' '{0}'", file.display()));
         self.wait_for("stty", |_| file.exists());
         std::fs::read_to_string(file).unwrap()
