@@ -59,6 +59,7 @@ fn shares_add_up(place: &Place, run: &str) {
                 "drafter.backward",
                 "drafter.clip",
                 "drafter.step",
+                "sync.metrics",
                 "drafter.log",
             ],
         ),
