@@ -114,7 +114,8 @@ impl Current {
     fn end_device_span(&mut self, span: &SpanGuard, begun: &Begun<'_>) {
         let end = self.clock.ticks();
         let here = self.holds(span);
-        if let Some(record) = self.close_span(span, end) {
+        if let Some(level) = self.close_span(span, end) {
+            let record = self.record_of(span, level, end);
             let moment = self.device().moment(begun.stream, begun.key, end).unwrap_or(LOST);
             let after = self.clock.ticks();
             if moment != LOST {

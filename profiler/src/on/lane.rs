@@ -173,7 +173,7 @@ pub(crate) fn with<T>(use_it: impl FnOnce(&mut Current) -> T) -> Option<T> {
 
 impl Current {
     /// Puts a record into the ring; a full ring drops it and counts.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn emit(&mut self, event: Event) {
         let emitted = self.count();
         if self.events.push(event).is_err() {
