@@ -10,6 +10,7 @@
 
 #![expect(clippy::print_stdout, reason = "a table is what this program is for")]
 
+use dflash_profiler::timeline::signed_rank::pair_means;
 use dflash_profiler::timeline::{Manifest, RunDir};
 use dflash_profiler::{KernelCapture, Kind, Lane, Level, Options, Profiler, begin_iteration, set_level, span};
 use dflash_trainer::config::{DeviceChoice, Train};
@@ -278,9 +279,7 @@ fn ranked(values: &[f64]) -> Option<(f64, f64, f64)> {
     if n < 10 {
         return None;
     }
-    let mut means: Vec<f64> =
-        (0..n).flat_map(|i| (i..n).map(move |j| (i, j))).map(|(i, j)| (values[i] + values[j]) / 2.0).collect();
-    means.sort_by(f64::total_cmp);
+    let means = pair_means(values);
     let f = n as f64;
     let low = f * (f + 1.0) / 4.0 - 1.959_964 * (f * (f + 1.0) * (2.0 * f + 1.0) / 24.0).sqrt();
     let low = low.max(0.0) as usize;

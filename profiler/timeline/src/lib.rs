@@ -30,6 +30,7 @@ mod regular;
 mod run_dir;
 mod scan;
 mod segment;
+pub mod signed_rank;
 mod sync;
 mod table;
 mod tail;

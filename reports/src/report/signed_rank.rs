@@ -1,6 +1,8 @@
 //! The middle of a few observations with an interval that asks little of them: that of Wilcoxon's signed-rank test. One slow
 //! iteration, which would make an interval by Student's t useless, hardly widens it.
 
+use dflash_timeline::signed_rank::{outside, pair_means};
+
 /// Observations up to which the chance of each sum of ranks is counted; above, sums are as good as normal.
 const COUNTED: usize = 64;
 /// Chance that the interval misses on either side.
@@ -12,9 +14,7 @@ const NORMAL: f64 = 1.959_964;
 /// distribution in 95 of 100 cases. `None` of fewer than six observations.
 pub(super) fn interval(observations: &[f64]) -> Option<(f64, f64, f64)> {
     let rank = rank(observations.len())?;
-    let from = |(i, a): (usize, &f64)| observations[i..].iter().map(|b| f64::midpoint(*a, *b)).collect::<Vec<f64>>();
-    let mut means: Vec<f64> = observations.iter().enumerate().flat_map(from).collect();
-    means.sort_unstable_by(f64::total_cmp);
+    let means = pair_means(observations);
     let high = *means.get(means.len().checked_sub(rank + 1)?)?;
     let middle = f64::midpoint(means[(means.len() - 1) / 2], means[means.len() / 2]);
     Some((*means.get(rank)?, middle, high))
@@ -28,22 +28,7 @@ fn rank(count: usize) -> Option<usize> {
         let (mean, variance) = (n * (n + 1.0) / 4.0, n * (n + 1.0) * (2.0 * n + 1.0) / 24.0);
         return Some((mean - NORMAL * variance.sqrt() - 0.5).floor() as usize);
     }
-    // Chance of each sum of ranks, where each rank counts or not by the toss of a coin.
-    let most = count * (count + 1) / 2;
-    let mut chance = vec![0.0; most + 1];
-    chance[0] = 1.0;
-    for rank in 1..=count {
-        for sum in (0..=most).rev() {
-            let with = if sum >= rank { chance[sum - rank] } else { 0.0 };
-            chance[sum] = f64::midpoint(chance[sum], with);
-        }
-    }
-    let mut below = 0.0;
-    let outside = chance.iter().take_while(|p| {
-        below += **p;
-        below <= TAIL
-    });
-    outside.count().checked_sub(1)
+    outside(count, TAIL)
 }
 
 #[cfg(test)]

@@ -1,42 +1,18 @@
 //! An interval for the middle of a few observations that asks little of them: that of Wilcoxon's signed-rank test.
 
+use dflash_timeline::signed_rank::{outside, pair_means};
+
 /// The interval which misses the middle with a probability of at most `tail` on either side, whatever the distribution, as
 /// long as it is symmetric. `None`: too few observations for that (6 for 2.5 %, 18 for 5 in a million).
 pub(super) fn interval(observations: &[f64], tail: f64) -> Option<(f64, f64)> {
-    let rank = rank(observations.len(), tail)?;
-    let mut means: Vec<f64> = observations
-        .iter()
-        .enumerate()
-        .flat_map(|(i, a)| observations[i..].iter().map(move |b| f64::midpoint(*a, *b)))
-        .collect();
-    means.sort_unstable_by(f64::total_cmp);
+    let rank = outside(observations.len(), tail)?;
+    let means = pair_means(observations);
     Some((*means.get(rank)?, *means.get(means.len().checked_sub(rank + 1)?)?))
-}
-
-/// How many of the means of pairs lie outside on either side: the largest number for which the probability that the sum
-/// of the ranks of the positive observations is that or less, under chance, is at most `tail`.
-fn rank(count: usize, tail: f64) -> Option<usize> {
-    let most = count * (count + 1) / 2;
-    // Probability of each sum of ranks, where each rank counts or not by the toss of a coin.
-    let mut chance = vec![0.0; most + 1];
-    chance[0] = 1.0;
-    for rank in 1..=count {
-        for sum in (0..=most).rev() {
-            let with = if sum >= rank { chance[sum - rank] } else { 0.0 };
-            chance[sum] = f64::midpoint(chance[sum], with);
-        }
-    }
-    let mut below = 0.0;
-    let outside = chance.iter().take_while(|p| {
-        below += **p;
-        below <= tail
-    });
-    outside.count().checked_sub(1).filter(|rank| rank * 2 < most)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{interval, rank};
+    use super::{interval, outside as rank};
 
     #[test]
     fn ranks_of_the_tables() {
