@@ -3,7 +3,7 @@
 use tch::Device;
 
 use crate::ffi;
-use crate::{CudaLibrary, Result, TorchError, load_cuda};
+use crate::{Result, TorchError, load_cuda};
 
 /// GPUs that libtorch sees. Opens CUDA's half of libtorch if that has not happened yet.
 #[must_use]
@@ -21,15 +21,6 @@ pub(crate) fn gpu(device: Device) -> Result<i16> {
     let gpus = gpu_count();
     match i16::try_from(number) {
         Ok(index) if number < gpus => Ok(index),
-        _ => Err(TorchError::NoGpu { device: number, why: why_not(load_cuda(), gpus) }),
-    }
-}
-
-fn why_not(library: &CudaLibrary, gpus: usize) -> String {
-    match library {
-        CudaLibrary::Absent => "libtorch_cuda.so was not found; run scripts/libtorch --cuda".to_owned(),
-        CudaLibrary::Failed { path, cause } => format!("{} could not be opened: {cause}", path.display()),
-        CudaLibrary::Loaded(_) if gpus == 0 => "libtorch sees no GPU; is the driver running?".to_owned(),
-        CudaLibrary::Loaded(_) => format!("there are {gpus} GPUs, numbered from 0"),
+        _ => Err(TorchError::NoGpu { device: number, why: load_cuda().why_not(gpus) }),
     }
 }

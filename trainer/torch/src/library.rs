@@ -20,6 +20,19 @@ pub enum CudaLibrary {
     },
 }
 
+impl CudaLibrary {
+    /// Why a GPU that was asked for is not among the `gpus` that libtorch sees.
+    #[must_use]
+    pub fn why_not(&self, gpus: usize) -> String {
+        match self {
+            Self::Absent => "libtorch_cuda.so was not found; run scripts/libtorch --cuda".to_owned(),
+            Self::Failed { path, cause } => format!("{} could not be opened: {cause}", path.display()),
+            Self::Loaded(_) if gpus == 0 => "libtorch sees no GPU; is the driver running?".to_owned(),
+            Self::Loaded(_) => format!("there are {gpus} GPUs, numbered from 0"),
+        }
+    }
+}
+
 /// Opens libtorch_cuda.so once a process; later calls return the first one's answer. The first call belongs to the begin of
 /// the program, before it starts threads: it may set an environment variable.
 ///
