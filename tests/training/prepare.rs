@@ -6,11 +6,14 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A place whose configuration has these keys in [data], too.
+/// A place whose configuration has these keys in [data], instead of its own or besides.
 fn place(data: &str) -> Place {
     let place = Place::new();
     let config = fs::read_to_string(place.config()).unwrap();
-    fs::write(place.config(), config.replace("[data]", &format!("[data]\n{data}"))).unwrap();
+    let key = |line: &str| line.split_once(" = ").map(|(key, _)| key.to_owned());
+    let given: Vec<_> = data.lines().filter_map(key).collect();
+    let kept: Vec<&str> = config.lines().filter(|line| key(line).is_none_or(|key| !given.contains(&key))).collect();
+    fs::write(place.config(), kept.join("\n").replace("[data]", &format!("[data]\n{data}"))).unwrap();
     place
 }
 
@@ -58,16 +61,16 @@ fn every_row_is_accounted_for() {
 
 #[test]
 fn the_target_answers_every_turn_anew_and_an_interruption_changes_nothing() {
-    let rows: Vec<_> = (0..12)
+    let rows: Vec<_> = (0..6)
         .map(|i| {
             let question = format!("What is {i}?");
             json!({"messages": turns(&[("user", &question), ("assistant", "Old."), ("user", "And?"), ("assistant", "Old.")])})
         })
         .collect();
-    let keys = "regenerate = \"all\"\ntemperature = 0.8\ngenerate_batch = 1\nmin_loss_tokens = 2";
+    let keys = "regenerate = \"all\"\ntemperature = 0.8\ngenerate_batch = 1\nmax_new_tokens = 6\nmin_loss_tokens = 2";
     let straight = place(keys);
     write_rows(&straight, &rows);
-    assert!(straight.ok(&["prepare", "tiny.toml"]).contains("12 rows: 12 made samples"));
+    assert!(straight.ok(&["prepare", "tiny.toml"]).contains("6 rows: 6 made samples"));
 
     let killed = place(keys);
     write_rows(&killed, &rows);
