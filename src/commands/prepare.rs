@@ -31,8 +31,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         format!("{shards}: {} samples were there already, made from the same input\n", prepared.samples)
     } else {
         let (samples, tokens, supervised) = (prepared.samples, prepared.tokens, prepared.supervised);
-        let left_out = format!("left out: {} prompts too long; {}", prepared.long_prompts, prepared.filter);
-        format!("{shards}: {samples} samples, {tokens} tokens, {supervised} of them supervised\n{left_out}\n")
+        let (rows, filter) = (prepared.rows, prepared.filter);
+        format!("{shards}: {samples} samples, {tokens} tokens, {supervised} of them supervised\n{rows}\n{filter}\n")
     };
     output::print(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)

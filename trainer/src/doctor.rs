@@ -43,7 +43,8 @@ pub fn ask(model: &Path, question: &str) -> Result<String, TrainError> {
     let target = Target::load(model, device::kind(Dtype::Auto, device), device)?;
     let messages = vec![Message::new("user", question)];
     let prompt = tools.prompt(&Conversation { id: "question".to_owned(), source: None, messages })?;
-    let options = GenerateOptions { max_new_tokens: 64, batch: 1, stop_ids: target.config.eos_token_ids.clone() };
+    let options =
+        GenerateOptions { max_new_tokens: 64, batch: 1, stop_ids: target.config.eos_token_ids.clone(), sampling: None };
     let answers = generate(&target, &[prompt], &options, |_, _| {});
     let mut ids = answers.into_iter().next().unwrap_or_default().ids;
     ids.retain(|id| !options.stop_ids.contains(id));

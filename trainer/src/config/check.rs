@@ -68,6 +68,7 @@ fn problems(c: &Config) -> Vec<(&'static str, &'static str, Problem)> {
         ("profile", "bare_every", at_least_one(c.profile.bare_every as usize)),
         ("data", "generate_batch", at_least_one(c.data.generate_batch)),
         ("data", "max_new_tokens", at_least_one(c.data.max_new_tokens)),
+        ("data", "temperature", not_negative(c.data.temperature)),
         ("data", "prompts", path_missing(&c.data.prompts)),
         ("data", "heldout", path_missing(&c.data.heldout)),
         ("data", "shards", path_missing(&c.data.shards)),

@@ -65,6 +65,26 @@ words! {
 }
 
 words! {
+    /// Which of a conversation's answers the loss sees.
+    Supervise {
+        /// All of them.
+        All,
+        /// The last one.
+        LastTurn,
+    }
+}
+
+words! {
+    /// Which answers the target writes itself.
+    Regenerate {
+        /// Those that are missing: of conversations that end with the user.
+        Missing,
+        /// All, one turn after another.
+        All,
+    }
+}
+
+words! {
     /// How much is recorded.
     Level {
         /// Nothing.

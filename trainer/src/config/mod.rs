@@ -9,7 +9,7 @@ mod markdown;
 mod section;
 
 pub(crate) use check::{bytes, percent};
-pub use enums::{DeviceChoice, Dtype, FeatureCache, Level, Optimizer, Schedule, Vocabulary};
+pub use enums::{DeviceChoice, Dtype, FeatureCache, Level, Optimizer, Regenerate, Schedule, Supervise, Vocabulary};
 pub use load::ConfigError;
 pub use markdown::markdown;
 pub use section::Key;
@@ -44,7 +44,8 @@ section! {
 section! {
     /// Prompts, and the shards that `dflash prepare` makes of them.
     Data {
-        /// JSONL file of training prompts (`conversations`, `messages`, or ShareGPT rows).
+        /// JSONL file of training rows: conversations (`conversations`, `messages`, or ShareGPT), plain text (`text`), or
+        /// token ids (`input_ids`, `loss_mask`).
         prompts: PathBuf = PathBuf::new(),
         /// Only the first so many training prompts; 0 = all.
         prompts_limit: usize = 0,
@@ -56,6 +57,13 @@ section! {
         max_new_tokens: usize = 2048,
         /// Prompts longer than this are left out, tokens.
         max_prompt_tokens: usize = 1024,
+        /// Which answers the target writes: `missing`, of conversations that end with the user; `all`, each turn anew, so
+        /// that the drafter learns from what the target itself says.
+        regenerate: Regenerate = Regenerate::Missing,
+        /// Temperature at which the target answers; 0 = always its likeliest token (the trainers: 0, or 0.7 to 0.8).
+        temperature: f64 = 0.0,
+        /// Which answers of a conversation the loss sees: `all`, or `last_turn`.
+        supervise: Supervise = Supervise::All,
         /// Prompts answered at the same time.
         generate_batch: usize = 32,
         /// Samples with fewer supervised tokens are left out (2 × block size in TorchSpec: 32).

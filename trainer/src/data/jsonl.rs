@@ -1,10 +1,17 @@
-//! Conversations from a JSONL file, in the three shapes that data sets come in:
+//! Rows of a JSONL file, in the shapes that data sets come in. Conversations:
 //!
 //! | shape | key of the list | keys of a message | roles |
 //! |---|---|---|---|
 //! | plain | `conversations` | `role`, `content` | system, user, assistant |
 //! | ShareGPT | `conversations` | `from`, `value` | system, human, gpt |
 //! | OpenAI | `messages` | `role`, `content` | system, user, assistant |
+//!
+//! and what needs no chat template:
+//!
+//! | shape | keys | supervised |
+//! |---|---|---|
+//! | plain text | `text` | every token |
+//! | pre-tokenised | `input_ids`, `loss_mask` (0 and 1, or false and true) | as the mask says; without one, every token |
 //!
 //! `id` (text or integer), `source` and a message's `reasoning_content` are optional; other keys are ignored.
 
@@ -15,7 +22,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::{Conversation, DataError, Message};
+use super::{Conversation, DataError, Message, Row, Sample};
 
 /// What a row should look like; part of every message about a bad one.
 pub const ROW_EXAMPLE: &str =
@@ -25,7 +32,28 @@ pub const ROW_EXAMPLE: &str =
 ///
 /// # Errors
 /// The first line that is empty, not a conversation, or repeats an id; a file without rows.
+pub fn read_rows(path: &Path) -> Result<Vec<Row>, DataError> {
+    read(path, parse_line, Row::id)
+}
+
+/// Reads a JSONL file whose rows are all conversations.
+///
+/// # Errors
+/// As [`read_rows`], and the first row that is plain text or pre-tokenised.
 pub fn read_conversations(path: &Path) -> Result<Vec<Conversation>, DataError> {
+    let conversation = |bytes: &[u8], default_id: &str| match parse_line(bytes, default_id)? {
+        Row::Conversation(conversation) => Ok(conversation),
+        Row::Text { .. } => Err("the row is plain text, where a conversation is needed".into()),
+        Row::Tokens(_) => Err("the row is pre-tokenised, where a conversation is needed".into()),
+    };
+    read(path, conversation, |conversation| &conversation.id)
+}
+
+fn read<T>(
+    path: &Path,
+    parse: impl Fn(&[u8], &str) -> Result<T, String>,
+    id: impl Fn(&T) -> &str,
+) -> Result<Vec<T>, DataError> {
     let file = File::open(path).map_err(DataError::io("open", path))?;
     let mut reader = BufReader::new(file);
     let mut rows = Vec::new();
@@ -36,13 +64,13 @@ pub fn read_conversations(path: &Path) -> Result<Vec<Conversation>, DataError> {
         if reader.read_until(b'\n', &mut bytes).map_err(DataError::io("read", path))? == 0 {
             break;
         }
-        let row = parse_line(&bytes, &default_id(path, line)).map_err(|problem| DataError::Row {
+        let row = parse(&bytes, &default_id(path, line)).map_err(|problem| DataError::Row {
             path: path.to_owned(),
             line,
             problem,
         })?;
-        if let Some(first) = first_use.insert(row.id.clone(), line) {
-            return Err(DataError::DuplicateId { path: path.to_owned(), line, first, id: row.id });
+        if let Some(first) = first_use.insert(id(&row).to_owned(), line) {
+            return Err(DataError::DuplicateId { path: path.to_owned(), line, first, id: id(&row).to_owned() });
         }
         rows.push(row);
     }
@@ -55,8 +83,8 @@ fn default_id(path: &Path, line: usize) -> String {
     format!("{stem}:{line}")
 }
 
-/// One line as a conversation, or what is wrong with it.
-fn parse_line(bytes: &[u8], default_id: &str) -> Result<Conversation, String> {
+/// One line as a row, or what is wrong with it.
+fn parse_line(bytes: &[u8], default_id: &str) -> Result<Row, String> {
     let text = std::str::from_utf8(bytes).map_err(|e| format!("byte {} is not UTF-8", e.valid_up_to() + 1))?;
     // Editors on Windows leave a byte order mark that JSON does not know.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim();
@@ -65,7 +93,36 @@ fn parse_line(bytes: &[u8], default_id: &str) -> Result<Conversation, String> {
     }
     let value: Value = serde_json::from_str(text).map_err(|e| format!("not JSON ({e})"))?;
     let Value::Object(row) = value else { return Err(format!("a row must be an object, not {}", kind(&value))) };
-    let (field, list) = message_list(&row)?;
+    match shape(&row)? {
+        Shape::Messages(field) => parse_conversation(&row, field, default_id).map(Row::Conversation),
+        Shape::Text => Ok(Row::Text { id: row_id(&row, default_id)?, text: required_text(&row, "text")? }),
+        Shape::Tokens => parse_tokens(&row, default_id).map(Row::Tokens),
+    }
+}
+
+/// What a row's keys say that it is.
+enum Shape {
+    /// A conversation; the key of its messages.
+    Messages(&'static str),
+    Text,
+    Tokens,
+}
+
+/// A row that could be read in two ways would be trained on in the wrong one half the time.
+fn shape(row: &Map<String, Value>) -> Result<Shape, String> {
+    let known = ["conversations", "messages", "text", "input_ids"];
+    let given: Vec<_> = known.into_iter().filter(|key| row.contains_key(*key)).collect();
+    match given.as_slice() {
+        ["text"] => Ok(Shape::Text),
+        ["input_ids"] => Ok(Shape::Tokens),
+        [field] => Ok(Shape::Messages(field)),
+        [] => Err("none of `conversations`, `messages`, `text` and `input_ids` is given".into()),
+        [first, second, ..] => Err(format!("both `{first}` and `{second}` are given; keep one")),
+    }
+}
+
+fn parse_conversation(row: &Map<String, Value>, field: &str, default_id: &str) -> Result<Conversation, String> {
+    let list = list(row, field)?;
     let messages = list
         .iter()
         .enumerate()
@@ -74,20 +131,40 @@ fn parse_line(bytes: &[u8], default_id: &str) -> Result<Conversation, String> {
     if messages.is_empty() {
         return Err(format!("`{field}` has no messages"));
     }
-    Ok(Conversation { id: row_id(&row, default_id)?, source: optional_text(&row, "source")?, messages })
+    Ok(Conversation { id: row_id(row, default_id)?, source: optional_text(row, "source")?, messages })
 }
 
-/// The row's list of messages and the key it was under.
-fn message_list(row: &Map<String, Value>) -> Result<(&'static str, &[Value]), String> {
-    let (field, value) = match (row.get("conversations"), row.get("messages")) {
-        (Some(value), None) => ("conversations", value),
-        (None, Some(value)) => ("messages", value),
-        (Some(_), Some(_)) => return Err("both `conversations` and `messages` are given; keep one".into()),
-        (None, None) => return Err("neither `conversations` nor `messages` is given".into()),
+fn parse_tokens(row: &Map<String, Value>, default_id: &str) -> Result<Sample, String> {
+    let ids = list(row, "input_ids")?;
+    let id_of = |(i, value): (usize, &Value)| {
+        let id = value.as_u64().and_then(|id| u32::try_from(id).ok()).filter(|&id| i32::try_from(id).is_ok());
+        id.ok_or_else(|| format!("`input_ids[{i}]` is {value}, not a token id"))
     };
-    match value {
-        Value::Array(list) => Ok((field, list)),
-        other => Err(format!("`{field}` must be a list, not {}", kind(other))),
+    let ids = ids.iter().enumerate().map(id_of).collect::<Result<Vec<_>, _>>()?;
+    if ids.is_empty() {
+        return Err("`input_ids` is empty".into());
+    }
+    let inside = |(i, value): (usize, &Value)| match value {
+        Value::Bool(inside) => Ok(*inside),
+        other => match other.as_u64() {
+            Some(bit @ 0..=1) => Ok(bit == 1),
+            _ => Err(format!("`loss_mask[{i}]` is {other}, may be 0 or 1")),
+        },
+    };
+    let loss_mask = match row.get("loss_mask") {
+        None | Some(Value::Null) => vec![true; ids.len()],
+        Some(_) => list(row, "loss_mask")?.iter().enumerate().map(inside).collect::<Result<Vec<_>, _>>()?,
+    };
+    if loss_mask.len() != ids.len() {
+        return Err(format!("`loss_mask` has {} entries for {} `input_ids`", loss_mask.len(), ids.len()));
+    }
+    Ok(Sample { id: row_id(row, default_id)?, ids, loss_mask })
+}
+
+fn list<'a>(row: &'a Map<String, Value>, field: &str) -> Result<&'a [Value], String> {
+    match row.get(field) {
+        Some(Value::Array(list)) => Ok(list),
+        other => Err(format!("`{field}` must be a list, not {}", other.map_or("missing", kind))),
     }
 }
 

@@ -68,10 +68,43 @@ fn row_that_is_no_object_is_refused() {
 
 #[test]
 fn row_without_messages_is_refused() {
-    refused_row(r#"{"text":"x"}"#, "neither `conversations` nor `messages`");
+    refused_row(r#"{"turns":[]}"#, "none of `conversations`, `messages`, `text` and `input_ids`");
     refused_row(r#"{"messages":[]}"#, "`messages` has no messages");
     refused_row(r#"{"messages":"x"}"#, "`messages` must be a list, not text");
     refused_row(r#"{"messages":[],"conversations":[]}"#, "keep one");
+}
+
+#[test]
+fn text_and_tokens_are_rows_where_no_conversation_is_needed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("rows.jsonl");
+    let lines = [
+        GOOD,
+        r#"{"id":"t","text":"Once <|im_end|>"}"#,
+        r#"{"input_ids":[5,6,2147483647],"loss_mask":[0,true,1]}"#,
+        r#"{"input_ids":[5]}"#,
+    ];
+    fs::write(&path, lines.join("\n")).unwrap();
+    let rows = read_rows(&path).unwrap();
+    assert_eq!(rows.iter().map(Row::id).collect::<Vec<_>>(), ["a", "t", "rows:3", "rows:4"]);
+    assert_eq!(rows[1], Row::Text { id: "t".into(), text: "Once <|im_end|>".into() });
+    let sample = Sample { id: "rows:3".into(), ids: vec![5, 6, 2_147_483_647], loss_mask: vec![false, true, true] };
+    assert_eq!(rows[2], Row::Tokens(sample));
+    assert!(matches!(&rows[3], Row::Tokens(sample) if sample.loss_mask == [true]));
+    refused_row(lines[1], "the row is plain text, where a conversation is needed");
+    refused_row(lines[3], "the row is pre-tokenised, where a conversation is needed");
+}
+
+#[test]
+fn bad_tokens_are_refused() {
+    refused_row(r#"{"input_ids":[]}"#, "`input_ids` is empty");
+    refused_row(r#"{"input_ids":7}"#, "`input_ids` must be a list, not a number");
+    refused_row(r#"{"input_ids":[1,-2]}"#, "`input_ids[1]` is -2, not a token id");
+    refused_row(r#"{"input_ids":[2147483648]}"#, "`input_ids[0]` is 2147483648, not a token id");
+    refused_row(r#"{"input_ids":[1.5]}"#, "`input_ids[0]` is 1.5, not a token id");
+    refused_row(r#"{"input_ids":[1,2],"loss_mask":[1]}"#, "`loss_mask` has 1 entries for 2 `input_ids`");
+    refused_row(r#"{"input_ids":[1],"loss_mask":[2]}"#, "`loss_mask[0]` is 2, may be 0 or 1");
+    refused_row(r#"{"input_ids":[1],"text":"x"}"#, "both `text` and `input_ids` are given; keep one");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! The steps, each its own file and each usable alone:
 //!
-//! 1. [`read_conversations`] reads rows and names the line of a bad one.
+//! 1. [`read_rows`] reads rows and names the line of a bad one.
 //! 2. [`ChatTemplate`] renders a conversation as the model was taught to see it.
 //! 3. [`AssistantMask`] turns it into ids and marks the tokens that the assistant wrote ([`Tokenizer`] below it).
 //! 4. [`Filter`] drops what cannot train a drafter, and counts it.
@@ -19,6 +19,7 @@ mod jsonl;
 mod key;
 mod manifest;
 mod mask;
+mod packing;
 mod shard;
 mod template;
 mod tokenizer;
@@ -26,10 +27,11 @@ mod tokenizer;
 pub use dataset::{PreloadedDataset, cached, replace_shards, write_shards};
 pub use error::DataError;
 pub use filters::{Filter, FilterReport};
-pub use jsonl::{ROW_EXAMPLE, read_conversations};
+pub use jsonl::{ROW_EXAMPLE, read_conversations, read_rows};
 pub use key::{ContentKey, Key};
 pub use manifest::{Manifest, Meta, ShardEntry};
 pub use mask::{AssistantMask, Tokenised};
+pub use packing::{document_ids, document_ids_reference, pack, positions};
 pub use template::ChatTemplate;
 pub use tokenizer::Tokenizer;
 
@@ -62,6 +64,33 @@ impl Message {
 }
 
 /// One row of a data file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Row {
+    /// Turns, for the chat template.
+    Conversation(Conversation),
+    /// Text as it is: no template, every token supervised.
+    Text {
+        /// The row's id.
+        id: String,
+        /// The text.
+        text: String,
+    },
+    /// Token ids as they are.
+    Tokens(Sample),
+}
+
+impl Row {
+    /// The row's id; unique within its file.
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Conversation(conversation) => &conversation.id,
+            Self::Text { id, .. } => id,
+            Self::Tokens(sample) => &sample.id,
+        }
+    }
+}
+
+/// A conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conversation {
     /// The row's `id`, or `<file stem>:<line>`; unique within its file.

@@ -64,6 +64,14 @@ pub enum ModelError {
         /// The shape that the configuration gives.
         expected: Vec<i64>,
     },
+    /// A weight that is no number: every output would be none, too.
+    #[error("{dir}: tensor `{name}` holds NaN or infinity; the file is damaged, or was saved from a training that had failed", dir = dir.display())]
+    NotFinite {
+        /// The model's directory.
+        dir: PathBuf,
+        /// The tensor.
+        name: String,
+    },
 }
 
 /// A model's tensors by name, in the dtype of the file, on the CPU.
@@ -88,7 +96,7 @@ impl Weights {
     /// Takes a tensor out, checked, as `kind` on `device`.
     ///
     /// # Errors
-    /// The tensor is missing, or its shape is not `shape`.
+    /// The tensor is missing, its shape is not `shape`, or it holds NaN or infinity.
     pub fn take(&mut self, name: &str, shape: &[i64], kind: Kind, device: Device) -> Result<Tensor, ModelError> {
         let tensor = self
             .tensors
@@ -99,7 +107,11 @@ impl Weights {
             let (dir, name, expected) = (self.dir.clone(), name.to_owned(), shape.to_vec());
             return Err(ModelError::Shape { dir, name, found, expected });
         }
-        Ok(tensor.to_device(device).to_kind(kind))
+        let tensor = tensor.to_device(device).to_kind(kind);
+        if tensor.isfinite().all().int64_value(&[]) == 0 {
+            return Err(ModelError::NotFinite { dir: self.dir.clone(), name: name.to_owned() });
+        }
+        Ok(tensor)
     }
 
     /// Names of the tensors that nobody took, sorted.
@@ -171,4 +183,26 @@ fn kind_of(dtype: Dtype) -> Option<Kind> {
         Dtype::BOOL => Kind::Bool,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_weight_that_is_no_number_is_refused_by_name() {
+        let good = Tensor::from_slice(&[1.0f32, 2.0]);
+        let tensors = HashMap::from([
+            ("good".to_owned(), good.shallow_clone()),
+            ("nan".to_owned(), &good * f64::NAN),
+            // Finite in the file, but too large for the arithmetic asked for.
+            ("large".to_owned(), &good * 1e6),
+        ]);
+        let mut weights = Weights { dir: "model".into(), tensors };
+        assert!(weights.take("good", &[2], Kind::Half, Device::Cpu).is_ok());
+        for (name, kind) in [("nan", Kind::Float), ("large", Kind::Half)] {
+            let message = weights.take(name, &[2], kind, Device::Cpu).unwrap_err().to_string();
+            assert!(message.starts_with(&format!("model: tensor `{name}` holds NaN or infinity")), "{message}");
+        }
+    }
 }

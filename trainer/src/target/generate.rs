@@ -1,11 +1,13 @@
-//! The target answers prompts: greedy, batched, with a cache.
+//! The target answers prompts: greedily or by chance, batched, with a cache.
 //!
 //! Prompts of a batch are padded at their end, so that their first pass is plain causal attention; the rows of the
 //! padding stay in the cache, hidden by the mask. Answers that have ended leave the batch once they are a quarter of it.
 
+use super::sampling::{Sampling, draw};
 use super::{KvCache, Target};
 use crate::model::attention::likeliest;
 use crate::model::pad_rows;
+use rand::rngs::StdRng;
 use tch::{Device, IndexOp, Kind, Tensor};
 
 /// How to answer.
@@ -17,6 +19,8 @@ pub struct GenerateOptions {
     pub batch: usize,
     /// Tokens that end an answer.
     pub stop_ids: Vec<i64>,
+    /// How tokens are drawn; `None`: always the likeliest.
+    pub sampling: Option<Sampling>,
 }
 
 /// A prompt's answer.
@@ -55,6 +59,8 @@ struct Batch<'a> {
     /// For each row, whose answer it makes.
     rows: Vec<usize>,
     done: Vec<bool>,
+    /// Each row's own chance, so that an answer does not depend on its company; empty without sampling
+    chances: Vec<StdRng>,
     /// `[b]` position of the next token of each row
     positions: Tensor,
     /// [b, 1, 1, rows]: 0 where a cached row may be seen; the newest row is always opened by [`Batch::step`]
@@ -73,13 +79,18 @@ impl<'a> Batch<'a> {
         let ids = pad_rows(&texts).to_device(device);
         let lengths = Tensor::from_slice(&lengths).to_device(device);
         let mut cache = target.cache(rows.len() as i64, longest as i64);
-        let next = prefill(target, &ids, &lengths, &mut cache);
+        let mut chances: Vec<StdRng> = match &options.sampling {
+            Some(sampling) => texts.iter().map(|text| sampling.chance(text)).collect(),
+            None => Vec::new(),
+        };
+        let next = choose(&prefill(target, &ids, &lengths, &mut cache), options, &mut chances);
         let mask = padding_mask(&lengths, (longest + options.max_new_tokens) as i64 + SPARE, target.kind());
         Self {
             target,
             options,
             rows: rows.to_vec(),
             done: vec![false; rows.len()],
+            chances,
             positions: lengths,
             mask,
             cache,
@@ -124,6 +135,8 @@ impl<'a> Batch<'a> {
         }
         let keep = Tensor::from_slice(&live).to_device(self.target.device());
         self.rows = live.iter().map(|&i| self.rows[i as usize]).collect();
+        let mut place = 0..;
+        self.chances.retain(|_| place.next().is_some_and(|i| !self.done[i]));
         self.done = vec![false; live.len()];
         self.positions = self.positions.index_select(0, &keep);
         self.next = self.next.index_select(0, &keep);
@@ -137,15 +150,24 @@ impl<'a> Batch<'a> {
         let mask = self.mask.narrow(3, 0, self.cache.capacity());
         let (ids, positions) = (self.next.unsqueeze(1), self.positions.unsqueeze(1));
         let hidden = self.target.step(&ids, &positions, &mask, &mut self.cache, &[]).last;
-        self.next = likeliest(&self.target.logits(&hidden.i((.., 0))));
+        self.next = choose(&self.target.logits(&hidden.i((.., 0))), self.options, &mut self.chances);
         self.positions = &self.positions + 1i64;
+    }
+}
+
+/// The next tokens `[b]` from logits [b, V].
+fn choose(logits: &Tensor, options: &GenerateOptions, chances: &mut [StdRng]) -> Tensor {
+    match &options.sampling {
+        None => likeliest(logits),
+        Some(sampling) => draw(logits, sampling.temperature, chances),
     }
 }
 
 /// Prompts that go through the target together at first: few, so that what lies between layers stays in the CPU's caches.
 const PREFILL_ROWS: i64 = 4;
 
-/// Reads the prompts ids [b, S] of `lengths` `[b]` into the cache; returns the first tokens of their answers `[b]`.
+/// Reads the prompts ids [b, S] of `lengths` `[b]` into the cache; returns the logits of their answers' first tokens,
+/// [b, V].
 fn prefill(target: &Target, ids: &Tensor, lengths: &Tensor, cache: &mut KvCache) -> Tensor {
     let (rows, longest) = (ids.size()[0], ids.size()[1]);
     let some = if target.device() == Device::Cpu { PREFILL_ROWS } else { rows };
@@ -154,7 +176,7 @@ fn prefill(target: &Target, ids: &Tensor, lengths: &Tensor, cache: &mut KvCache)
         let hidden = target.prefill(&ids.narrow(0, first, count), &mut cache.rows(first, count), &[]).last;
         let last = lengths.narrow(0, first, count) - 1i64;
         let last = last.view([-1, 1, 1]).expand([-1, 1, hidden.size()[2]], false);
-        likeliest(&target.logits(&hidden.gather(1, &last, false).squeeze_dim(1)))
+        target.logits(&hidden.gather(1, &last, false).squeeze_dim(1))
     };
     let next: Vec<Tensor> = (0..rows).step_by(some as usize).map(part).collect();
     cache.advance(longest);

@@ -4,8 +4,10 @@ mod cache;
 mod config;
 mod generate;
 mod model;
+mod sampling;
 
 pub use cache::KvCache;
 pub use config::{Family, TargetConfig};
 pub use generate::{Answer, GenerateOptions, generate};
 pub use model::{Features, Target};
+pub use sampling::Sampling;

@@ -53,7 +53,7 @@ fn greedy_answers_equal_those_of_transformers_alone_and_in_a_batch() {
         let cases = expected["greedy"].as_array().unwrap();
         let prompts: Vec<_> = cases.iter().map(|c| ids(&c["prompt"])).collect();
         for batch in [1, prompts.len()] {
-            let options = GenerateOptions { max_new_tokens: 32, batch, stop_ids: Vec::new() };
+            let options = GenerateOptions { max_new_tokens: 32, batch, stop_ids: Vec::new(), sampling: None };
             let answers = generate(&target, &prompts, &options, |_, _| {});
             for (answer, case) in answers.iter().zip(cases) {
                 assert_eq!(answer.ids, ids(&case["output_ids"]), "{family}, batch of {batch}");
@@ -67,7 +67,7 @@ fn answers_that_end_leave_the_batch_and_change_no_other() {
     let target = load("qwen3", Kind::Float);
     let expected = json(data("targets/qwen3/expected.json"));
     let prompts: Vec<_> = expected["greedy"].as_array().unwrap().iter().map(|c| ids(&c["prompt"])).collect();
-    let whole = |stop_ids| GenerateOptions { max_new_tokens: 32, batch: 8, stop_ids };
+    let whole = |stop_ids| GenerateOptions { max_new_tokens: 32, batch: 8, stop_ids, sampling: None };
     let free = generate(&target, &prompts, &whole(Vec::new()), |_, _| {});
     let stop = free[0].ids[4];
     let mut made = 0;

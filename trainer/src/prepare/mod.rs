@@ -1,15 +1,20 @@
-//! `dflash prepare`: prompts through the chat template, answered by the target itself, into tokenised shards.
+//! `dflash prepare`: rows through the chat template, answered by the target itself, into tokenised shards.
+
+mod answers;
+mod dialogue;
+mod rounds;
 
 use crate::TextTools;
-use crate::config::Config;
+use crate::config::{Config, Regenerate, Supervise};
 use crate::data::{
-    AssistantMask, ContentKey, Conversation, DataError, Filter, FilterReport, Key, Meta, Sample, cached,
-    read_conversations, replace_shards, write_shards,
+    ContentKey, DataError, Filter, FilterReport, Key, Meta, cached, read_rows, replace_shards, write_shards,
 };
 use crate::device;
 use crate::error::TrainError;
-use crate::target::{GenerateOptions, Target, generate};
+use crate::target::Target;
+use answers::AnswerFile;
 use serde_json::{Map, json};
+use std::fmt;
 
 /// Tokens a shard holds at most.
 const SHARD_TOKENS: usize = 4 << 20;
@@ -25,10 +30,40 @@ pub struct Prepared {
     pub tokens: u64,
     /// Tokens that the loss sees.
     pub supervised: u64,
-    /// Prompts left out because they were longer than `max_prompt_tokens`.
-    pub long_prompts: usize,
+    /// What became of the rows.
+    pub rows: Rows,
     /// What the filter did.
     pub filter: FilterReport,
+}
+
+/// What became of the rows of a data file: `made + skipped + failed` is their number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    /// Became samples, which the filter then looks at.
+    pub made: usize,
+    /// Left out: a prompt longer than `max_prompt_tokens`, or none at all.
+    pub skipped: usize,
+    /// Left out: the template or the tokenizer refused them, or an id is not in the model's vocabulary.
+    pub failed: usize,
+    /// Why the first of those failed.
+    pub first_failure: Option<String>,
+    /// Answers taken over from an earlier preparation that was interrupted.
+    pub resumed: usize,
+}
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { made, skipped, failed, first_failure, resumed } = self;
+        let rows = made + skipped + failed;
+        write!(f, "{rows} rows: {made} made samples, {skipped} prompts too long or empty, {failed} failed")?;
+        if let Some(why) = first_failure {
+            write!(f, " (the first: {why})")?;
+        }
+        if *resumed > 0 {
+            write!(f, "; {resumed} answers were there from an interrupted preparation")?;
+        }
+        Ok(())
+    }
 }
 
 /// How far a preparation is.
@@ -43,16 +78,17 @@ pub struct Progress {
 }
 
 /// Makes the shards of a configuration, unless they are there. Shards made from other input are an error, unless
-/// `replace` says to replace them.
+/// `replace` says to replace them. Answers are kept beside the shards while they are made: a preparation that was
+/// interrupted goes on where it was.
 ///
 /// # Errors
 /// Bad input; see [`TrainError`].
 pub fn prepare(config: &Config, replace: bool, progress: &mut dyn FnMut(Progress)) -> Result<Prepared, TrainError> {
     let tools = TextTools::load(&config.model.target)?;
     // Before the long work: is there anything to read, and is the place free?
-    let mut conversations = read_conversations(&config.data.prompts)?;
+    let mut rows = read_rows(&config.data.prompts)?;
     if config.data.prompts_limit > 0 {
-        conversations.truncate(config.data.prompts_limit);
+        rows.truncate(config.data.prompts_limit);
     }
     let key = key(config, &tools)?;
     match cached(&config.data.shards, &key) {
@@ -63,7 +99,9 @@ pub fn prepare(config: &Config, replace: bool, progress: &mut dyn FnMut(Progress
     let device = device::resolve(config.pipeline.target_device)?;
     let target = Target::load(&config.model.target, device::kind(config.model.dtype, device), device)?;
     tools.check(&target.config, &config.model.target)?;
-    let (samples, long_prompts) = answer(config, &tools, &target, &conversations, progress)?;
+    let answers = AnswerFile::open(&config.data.shards, &key.digest)?;
+    let work = rounds::Work { config, tools: &tools, target: &target, limit: longest(&target, config) };
+    let (samples, rows) = work.run(rows, &answers, progress)?;
     let filter = Filter {
         min_supervised_pairs: 1,
         min_loss_tokens: config.data.min_loss_tokens,
@@ -71,17 +109,18 @@ pub fn prepare(config: &Config, replace: bool, progress: &mut dyn FnMut(Progress
     };
     let (samples, filter) = filter.apply(samples);
     if samples.is_empty() {
-        let problem = format!("no sample is left to train on ({filter}; {long_prompts} prompts too long); see [data]");
+        let problem = format!("no sample is left to train on ({filter}; {rows}); see [data]");
         return Err(TrainError::Empty { path: config.data.prompts.clone(), problem });
     }
     let write = if replace { replace_shards } else { write_shards };
-    let manifest = write(&config.data.shards, &samples, &meta(key, long_prompts, filter), SHARD_TOKENS)?;
+    let manifest = write(&config.data.shards, &samples, &meta(key, &rows, filter), SHARD_TOKENS)?;
+    answers.remove();
     Ok(Prepared {
         cached: false,
         samples: manifest.samples,
         tokens: manifest.tokens,
         supervised: manifest.supervised_tokens,
-        long_prompts,
+        rows,
         filter,
     })
 }
@@ -93,14 +132,14 @@ fn found(config: &Config) -> Result<Prepared, TrainError> {
         samples: manifest.samples,
         tokens: manifest.tokens,
         supervised: manifest.supervised_tokens,
-        long_prompts: 0,
+        rows: Rows::default(),
         filter: FilterReport::default(),
     })
 }
 
-fn meta(key: Key, long_prompts: usize, filter: FilterReport) -> Meta {
+fn meta(key: Key, rows: &Rows, filter: FilterReport) -> Meta {
     let mut settings = Map::new();
-    settings.insert("long_prompts".to_owned(), json!(long_prompts));
+    settings.insert("rows".to_owned(), json!(rows.to_string()));
     settings.insert("filter".to_owned(), json!(filter.to_string()));
     Meta { key, settings }
 }
@@ -123,6 +162,16 @@ pub fn key(config: &Config, tools: &TextTools) -> Result<Key, TrainError> {
         .file("prompts", &data.prompts)?
         .file("tokenizer", &dir.join("tokenizer.json"))?
         .file("config", &dir.join("config.json"))?;
+    // Named where they are not the defaults, so that shards made before there was a choice stay valid.
+    if data.regenerate == Regenerate::All {
+        key = key.text("regenerate", "all");
+    }
+    if data.supervise == Supervise::LastTurn {
+        key = key.text("supervise", "last_turn");
+    }
+    if data.temperature > 0.0 {
+        key = key.text("temperature", &data.temperature.to_string()).text("seed", &config.run.seed.to_string());
+    }
     for name in crate::model::files::weight_files(dir)? {
         let label = name.file_name().unwrap_or_default().to_string_lossy().into_owned();
         key = key.file(&label, &name)?;
@@ -133,76 +182,4 @@ pub fn key(config: &Config, tools: &TextTools) -> Result<Key, TrainError> {
 /// The longest text whose last block still has positions in the target's tables.
 fn longest(target: &Target, config: &Config) -> usize {
     usize::try_from(target.max_length()).unwrap_or(0).saturating_sub(config.drafter.block_size)
-}
-
-/// A conversation on its way to a sample.
-enum Job {
-    /// It has its answer.
-    Whole(Sample),
-    /// The target will answer.
-    Prompt { id: String, ids: Vec<i64> },
-}
-
-impl Job {
-    fn prompt(&self) -> Option<&Vec<i64>> {
-        match self {
-            Self::Prompt { ids, .. } => Some(ids),
-            Self::Whole(_) => None,
-        }
-    }
-}
-
-fn answer(
-    config: &Config,
-    tools: &TextTools,
-    target: &Target,
-    conversations: &[Conversation],
-    progress: &mut dyn FnMut(Progress),
-) -> Result<(Vec<Sample>, usize), TrainError> {
-    let data = &config.data;
-    let limit = data.max_prompt_tokens.min(longest(target, config).saturating_sub(data.max_new_tokens));
-    let mask = AssistantMask::new(&tools.template, &tools.tokenizer)?;
-    let jobs = conversations.iter().map(|c| job(c, tools, &mask)).collect::<Result<Vec<_>, _>>()?;
-    let long = |job: &Job| job.prompt().is_some_and(|ids| ids.len() > limit || ids.is_empty());
-    let all = jobs.len();
-    let jobs: Vec<_> = jobs.into_iter().filter(|job| !long(job)).collect();
-    let long_prompts = all - jobs.len();
-    let prompts: Vec<_> = jobs.iter().filter_map(Job::prompt).cloned().collect();
-    let options = GenerateOptions {
-        max_new_tokens: data.max_new_tokens,
-        batch: data.generate_batch,
-        stop_ids: target.config.eos_token_ids.clone(),
-    };
-    let mut at = Progress { prompts: prompts.len(), ..Progress::default() };
-    progress(at);
-    let answers = generate(target, &prompts, &options, |tokens, answered| {
-        at.tokens += tokens;
-        at.answered += answered;
-        progress(at);
-    });
-    let mut answers = answers.into_iter();
-    let samples = jobs
-        .into_iter()
-        .map(|job| match job {
-            Job::Whole(sample) => sample,
-            Job::Prompt { id, ids } => joined(id, &ids, &answers.next().unwrap_or_default().ids),
-        })
-        .collect();
-    Ok((samples, long_prompts))
-}
-
-fn job(conversation: &Conversation, tools: &TextTools, mask: &AssistantMask<'_>) -> Result<Job, TrainError> {
-    let id = conversation.id.clone();
-    if conversation.messages.last().is_some_and(crate::data::Message::is_assistant) {
-        let tokens = mask.tokenise(conversation)?;
-        return Ok(Job::Whole(Sample { id, ids: tokens.ids, loss_mask: tokens.loss_mask }));
-    }
-    Ok(Job::Prompt { id, ids: tools.prompt(conversation)? })
-}
-
-/// Prompt and answer as one sample; the answer is supervised, the token that ends it included.
-fn joined(id: String, prompt: &[i64], answer: &[i64]) -> Sample {
-    let ids = prompt.iter().chain(answer).map(|&id| u32::try_from(id).unwrap_or_default()).collect();
-    let loss_mask = (0..prompt.len() + answer.len()).map(|i| i >= prompt.len()).collect();
-    Sample { id, ids, loss_mask }
 }
