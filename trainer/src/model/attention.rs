@@ -65,3 +65,11 @@ pub fn causal_mask(start: i64, rows: i64, columns: i64, kind: Kind, device: Devi
     let mask = Tensor::zeros([rows, columns], (kind, device)).masked_fill(&hidden, f64::NEG_INFINITY);
     mask.view([1, 1, rows, columns])
 }
+
+/// A row sees itself and the earlier rows of its own document; documents [b, S] (-1 = padding, a document of its own):
+/// additive, [b, 1, S, S].
+pub fn document_mask(documents: &Tensor, kind: Kind) -> Tensor {
+    let same = documents.unsqueeze(2).eq_tensor(&documents.unsqueeze(1));
+    let seen = same.tril(0).unsqueeze(1);
+    seen.zeros_like().to_kind(kind).masked_fill(&seen.logical_not(), f64::NEG_INFINITY)
+}

@@ -6,8 +6,7 @@ use super::run::{Outcome, Shared};
 use super::target_loop::HIDDEN_STATES_FLOW;
 use super::{DrafterStep, HiddenStates, Stepped, lane};
 use crate::config::Train;
-use crate::drafter::DFlashDrafter;
-use crate::drafter::anchors::Row;
+use crate::drafter::{DFlashDrafter, Row};
 use dflash_profiler::timeline::{MetricsRow, MetricsWriter};
 use dflash_profiler::{Kind, begin_iteration, flow_take, span};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -94,7 +93,8 @@ impl<'a> DrafterTrainLoop<'a> {
 
     fn train(&mut self, states: &HiddenStates, step: usize) {
         let rows: Vec<Row<'_>> = states.samples.iter().map(|&i| self.shared.samples[i].row()).collect();
-        let Stepped { loss, slots, norm } = self.learner.run(&states.taps, &rows, step);
+        let Stepped { loss, slots, update } = self.learner.run(&states.taps, &rows, step);
+        let norm = update.map_or_else(|| loss.mean.zeros_like(), |update| update.norm);
         let supervised = self.shared.supervised(&states.samples);
         self.metrics.add(&loss, slots, norm, self.shared.tokens(&states.samples), supervised);
     }

@@ -1,6 +1,6 @@
 //! Loss and accuracies, summed on the device and read back only when they are reported.
 
-use crate::drafter::anchors::Slots;
+use crate::drafter::Slots;
 use crate::loss::Loss;
 use std::time::Instant;
 use tch::{Device, Kind, Tensor};

@@ -7,8 +7,7 @@ use super::order::Order;
 use super::target_loop::{self, TargetForwardLoop};
 use super::{Batch, BufferedHSQueue, HiddenStates, lane, loader};
 use crate::config::{Config, FeatureCache};
-use crate::drafter::DFlashDrafter;
-use crate::drafter::anchors::Row;
+use crate::drafter::{DFlashDrafter, Row};
 use crate::error::TrainError;
 use crate::instrument;
 use crate::target::Target;
@@ -33,7 +32,7 @@ pub struct Text {
 
 impl Text {
     pub(super) fn row(&self) -> Row<'_> {
-        Row { ids: &self.ids, loss_mask: &self.loss_mask }
+        Row { ids: &self.ids, loss_mask: &self.loss_mask, ..Row::default() }
     }
 }
 
