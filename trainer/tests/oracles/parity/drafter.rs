@@ -159,8 +159,11 @@ fn parity_drafter_losses() {
             let error = off(value(&loss), number("loss")).max(off(numerator, number("numerator")));
             line.check(&format!("ce {gamma}"), error.max(off(loss.denominator, number("decayed_denominator"))), 1e-5);
         }
+        let slots = blocks.slots.len() as f64;
         let mut means = |what: &str, objective, reduction, path: &str, tolerance| {
-            line.check(what, off(value(&run(objective, reduction)), oracle.number(path)), tolerance);
+            // speculators adds 1e-5 to its number of slots, lest it divide by zero.
+            let eased = if reduction == Reduction::SupervisedMean { (slots + 1e-5) / slots } else { 1.0 };
+            line.check(what, off(value(&run(objective, reduction)), oracle.number(path) * eased), tolerance);
         };
         means("ce mean", Objective::CrossEntropy, Reduction::SupervisedMean, "/ce/loss_mask_mean", 1e-5);
         means("dpace", Objective::Dpace, Reduction::Auto, "/dpace/loss", 1e-6);
