@@ -17,7 +17,7 @@ pub struct Row<'a> {
 
 impl Row<'_> {
     /// Begin and end of each document, padding left out.
-    pub(super) fn documents_spans(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+    pub(crate) fn documents_spans(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let document = |i: usize| self.documents.map_or(0, |d| d[i]);
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -84,6 +84,8 @@ pub struct Packed {
     pub documents: Tensor,
     /// [b, S] Int64, counted anew in each document
     pub positions: Tensor,
+    /// Begin and end of each row's documents, ascending.
+    pub spans: Vec<Vec<(i64, i64)>>,
 }
 
 /// The slots that the loss looks at, flat, in ascending order.
@@ -154,8 +156,9 @@ pub fn layout(rows: &[Row<'_>], drawn: &[Vec<usize>], how: &Layout) -> Blocks {
 #[must_use]
 pub fn packed(rows: &[Row<'_>], longest: usize, device: Device) -> Option<Packed> {
     rows.iter().any(|r| r.documents.is_some()).then(|| {
-        let (mut documents, mut positions) = (Vec::new(), Vec::new());
+        let (mut documents, mut positions, mut spans) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows {
+            spans.push(row.documents_spans().map(|(start, end)| (start as i64, end as i64)).collect());
             let mut own = (vec![-1; longest], vec![0; longest]);
             for (start, end) in row.documents_spans() {
                 for at in start..end {
@@ -168,13 +171,12 @@ pub fn packed(rows: &[Row<'_>], longest: usize, device: Device) -> Option<Packed
         }
         let shape = [rows.len() as i64, longest as i64];
         let place = |values: &[i64]| Tensor::from_slice(values).view(shape).to_device(device);
-        Packed { documents: place(&documents), positions: place(&positions) }
+        Packed { documents: place(&documents), positions: place(&positions), spans }
     })
 }
 
 impl Blocks {
     /// Positions of the context's rows: [rows], or [b, rows] where documents are packed.
-    #[must_use]
     pub fn context_positions(&self, rows: i64) -> Tensor {
         match &self.packed {
             Some(packed) => packed.positions.narrow(1, 0, rows),

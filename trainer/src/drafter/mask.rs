@@ -91,7 +91,6 @@ impl BlockMask {
     }
 
     /// The whole mask as tests know it: [b, N·B, S + N·B] Bool, true = visible. Only for small shapes.
-    #[must_use]
     pub fn dense(blocks: &Blocks, rows: i64, config: &DrafterConfig, layer: LayerType) -> Tensor {
         let count = blocks.anchors.size()[1];
         let sliding = config.sliding.filter(|_| layer == LayerType::SlidingAttention);

@@ -5,6 +5,7 @@ use super::blocks::Blocks;
 use super::config::{DrafterConfig, ROPE_SCALING};
 use super::layer::{Builder, Layer, Rows};
 use super::mask::BlockMask;
+use crate::config::MaskForm;
 use crate::instrument::TorchStream;
 use crate::model::{Linear, RmsNorm, Rope, linear};
 use dflash_profiler::span;
@@ -19,6 +20,8 @@ pub struct DFlashDrafter {
     pub stream: Option<TorchStream>,
     /// The context projection is computed tap by tap.
     pub split_fc: bool,
+    /// How its attention is computed in training.
+    pub mask: MaskForm,
     fc: Linear,
     hidden_norm: RmsNorm,
     layers: Vec<Layer>,
@@ -78,6 +81,7 @@ impl DFlashDrafter {
             config: config.clone(),
             stream: None,
             split_fc: false,
+            mask: MaskForm::Fused,
             fc,
             hidden_norm,
             layers,
@@ -85,6 +89,12 @@ impl DFlashDrafter {
             rope,
             parameters: builder.made,
         })
+    }
+
+    /// Computed as the configuration asks for: other ways to the same numbers.
+    #[must_use]
+    pub fn computed(self, how: &crate::config::Drafter) -> Self {
+        Self { split_fc: how.split_fc, mask: how.mask, ..self }
     }
 
     /// Every weight by its name in the checkpoint; the tensors share memory with the model's.

@@ -47,7 +47,6 @@ impl Noise {
 
     /// Hidden states with the noise of step `step`; `batch` tells apart the batches of a step and of all steps. The same
     /// numbers for the same seed, batch and kind of device.
-    #[must_use]
     pub fn add(&self, taps: &Tensor, step: usize, batch: u64) -> Tensor {
         let size = self.size(step);
         if size == 0.0 {

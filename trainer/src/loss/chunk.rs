@@ -90,11 +90,9 @@ impl<'a> Chunk<'a> {
         let labels = self.labels().unsqueeze(1);
         let logits = linear(&self.picked, &self.head.weight, None);
         let correct = likeliest(&logits).eq_tensor(&labels.squeeze_dim(1));
-        let logits = logits.to_kind(Kind::Float);
-        let all = logits.logsumexp([-1], true);
-        let entropy = (&all - logits.gather(1, &labels, false)).squeeze_dim(1);
+        let log_q = logits.to_kind(Kind::Float).log_softmax(-1, Kind::Float);
+        let entropy = log_q.gather(1, &labels, false).squeeze_dim(1).neg();
         let weights = self.weights(&entropy, goal);
-        let log_q = logits - all;
         let teacher = self.teacher.as_ref().map(|t| t.to_kind(Kind::Float).log_softmax(-1, Kind::Float));
         let overlap = teacher.as_ref().map(|log_p| log_p.minimum(&log_q).exp().sum_dim_intlist(-1, false, Kind::Float));
         let (each, aim) = match (goal.objective, teacher) {

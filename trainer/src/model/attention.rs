@@ -66,10 +66,25 @@ pub fn causal_mask(start: i64, rows: i64, columns: i64, kind: Kind, device: Devi
     mask.view([1, 1, rows, columns])
 }
 
-/// A row sees itself and the earlier rows of its own document; documents [b, S] (-1 = padding, a document of its own):
-/// additive, [b, 1, S, S].
-pub fn document_mask(documents: &Tensor, kind: Kind) -> Tensor {
-    let same = documents.unsqueeze(2).eq_tensor(&documents.unsqueeze(1));
-    let seen = same.tril(0).unsqueeze(1);
-    seen.zeros_like().to_kind(kind).masked_fill(&seen.logical_not(), f64::NEG_INFINITY)
+/// Causal attention inside documents, one at a time; `spans`: begin and end of each row's documents, ascending. What lies in
+/// none is zero. Shapes as for [`causal`].
+pub fn by_document(q: &Tensor, k: &Tensor, v: &Tensor, spans: &[Vec<(i64, i64)>]) -> Tensor {
+    let rows: Vec<Tensor> = (0..).zip(spans).map(|(row, spans)| one_row(q, k, v, row, spans)).collect();
+    Tensor::cat(&rows, 0)
+}
+
+fn one_row(q: &Tensor, k: &Tensor, v: &Tensor, row: i64, spans: &[(i64, i64)]) -> Tensor {
+    let part = |t: &Tensor, start: i64, end: i64| t.narrow(0, row, 1).narrow(2, start, end - start);
+    let (mut parts, mut at, length) = (Vec::new(), 0, q.size()[2]);
+    for &(start, end) in spans {
+        if start > at {
+            parts.push(part(q, at, start).zeros_like());
+        }
+        parts.push(causal(&part(q, start, end), &part(k, start, end), &part(v, start, end)));
+        at = end;
+    }
+    if at < length {
+        parts.push(part(q, at, length).zeros_like());
+    }
+    Tensor::cat(&parts, 2)
 }

@@ -56,10 +56,10 @@ impl<'a> DrafterTrainLoop<'a> {
     pub(super) fn run(mut self) -> Result<Outcome, String> {
         let depth = self.shared.profiler.counter("queue.hidden_states.depth", "items");
         self.learner.watch_stream();
-        let (mut step, mut tokens) = (0, 0);
+        let (mut batch, mut step, mut tokens) = (0, 0, 0);
         let began = Instant::now();
         loop {
-            let guard = begin_iteration(self.shared.kind(step as u64));
+            let guard = begin_iteration(self.shared.kind(batch as u64));
             let Some((states, left)) = self.wait() else {
                 guard.kind(Kind::Drain);
                 break;
@@ -69,7 +69,11 @@ impl<'a> DrafterTrainLoop<'a> {
             let own = self.shared.tokens(&states.samples);
             guard.tokens(own);
             tokens += own;
-            self.train(&states, step);
+            let updated = self.train(&states, batch);
+            batch += 1;
+            if !updated {
+                continue;
+            }
             step += 1;
             let reading = self.read_back(step);
             {
@@ -91,12 +95,14 @@ impl<'a> DrafterTrainLoop<'a> {
         taken
     }
 
-    fn train(&mut self, states: &HiddenStates, step: usize) {
+    /// Whether the batch was the last of its step.
+    fn train(&mut self, states: &HiddenStates, batch: usize) -> bool {
         let rows: Vec<Row<'_>> = states.samples.iter().map(|&i| self.shared.samples[i].row()).collect();
-        let Stepped { loss, slots, update } = self.learner.run(&states.taps, &rows, step);
-        let norm = update.map_or_else(|| loss.mean.zeros_like(), |update| update.norm);
+        let Stepped { loss, slots, update } = self.learner.run(&states.taps, &rows, batch);
         let supervised = self.shared.supervised(&states.samples);
+        let norm = update.as_ref().map(|update| update.norm.shallow_clone());
         self.metrics.add(&loss, slots, norm, self.shared.tokens(&states.samples), supervised);
+        update.is_some()
     }
 
     /// Reads the figures back every `log_every` steps: the one place where this lane waits for its device, and so a stage

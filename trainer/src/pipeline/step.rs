@@ -1,7 +1,7 @@
 //! One training step of a drafter: what the pipeline does for every batch of hidden states, and benches do for random ones.
 
 use crate::candidates::Candidates;
-use crate::config::{MaskForm, NormReading, Objective, Train, Vocabulary};
+use crate::config::{NormReading, Objective, Train, Vocabulary};
 use crate::drafter::{BlockMask, Blocks, DFlashDrafter, Layout, Noise, Pass, Row, Slots, anchors, layout, mixed};
 use crate::instrument;
 use crate::loss::{self, Goal, HeadRows, Loss, Teacher};
@@ -18,7 +18,6 @@ pub struct DrafterStep {
     /// Its optimizer.
     pub optimizer: Optimizer,
     settings: Train,
-    mask: MaskForm,
     embedding: Tensor,
     head: Tensor,
     candidates: Option<Candidates>,
@@ -80,7 +79,6 @@ impl DrafterStep {
             goal: Goal::new(settings, c.block_size),
             noise: Noise::new(settings, seed),
             settings: settings.clone(),
-            mask: MaskForm::Fused,
             losses: Vec::new(),
             seed,
             drafter,
@@ -88,12 +86,6 @@ impl DrafterStep {
             head,
             candidates,
         }
-    }
-
-    /// With attention in another form than `fused`.
-    #[must_use]
-    pub fn mask(self, mask: MaskForm) -> Self {
-        Self { mask, ..self }
     }
 
     /// Where its operators go, from now on and on this thread: spans are timed on that stream.
@@ -126,7 +118,7 @@ impl DrafterStep {
         };
         let mask = {
             let _span = span!("drafter.mask", &stream);
-            BlockMask::new(&blocks, taps.size()[1], &self.drafter.config, self.mask, self.embedding.kind())
+            BlockMask::new(&blocks, taps.size()[1], &self.drafter.config, self.drafter.mask, self.embedding.kind())
         };
         let loss = self.learn(&taps, &blocks, &mask, rows, share);
         self.losses.push(loss.mean.detach());

@@ -3,7 +3,7 @@
 use super::{Family, KvCache, TargetConfig};
 use crate::drafter::Packed;
 use crate::instrument::TorchStream;
-use crate::model::attention::{causal, document_mask, masked, merge_heads, split_heads};
+use crate::model::attention::{by_document, causal, masked, merge_heads, split_heads};
 use crate::model::{Linear, Mlp, ModelError, RmsNorm, Rope, Weights, linear};
 use dflash_profiler::span;
 use std::path::Path;
@@ -106,13 +106,11 @@ impl Target {
     #[must_use]
     pub fn packed_features(&self, ids: &Tensor, packed: &Packed, taps: &[usize], whole: bool) -> Features {
         let last = if whole { self.layers.len() } else { 1 + taps.iter().copied().max().unwrap_or(0) };
-        let mask = document_mask(&packed.documents, self.kind);
-        self.run(ids, taps, last, &packed.positions, |_, q, k, v| masked(q, k, v, &mask))
+        self.run(ids, taps, last, &packed.positions, |_, q, k, v| by_document(q, k, v, &packed.spans))
     }
 
     /// What a drafter is fed with: the concatenated taps, [b, S, n·D]; with `teacher`, behind them what the head reads,
     /// [b, S, (n+1)·D].
-    #[must_use]
     pub fn drafter_features(&self, ids: &Tensor, packed: Option<&Packed>, taps: &[usize], teacher: bool) -> Tensor {
         let features = match packed {
             Some(packed) => self.packed_features(ids, packed, taps, teacher),

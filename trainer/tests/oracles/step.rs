@@ -63,7 +63,9 @@ fn switches_of_memory_and_speed_do_not_change_what_is_learnt() {
             within(name, worst(a, b), 2e-3 * 1e-2 * 3.0);
         }
     }
-    let dense = train(&mut learner(&settings()).mask(MaskForm::Dense), 3, width());
+    let mut dense = learner(&settings());
+    dense.drafter.mask = MaskForm::Dense;
+    let dense = train(&mut dense, 3, width());
     for (a, b) in base.iter().zip(&dense) {
         within("dense", worst(a, b), 2e-3 * 1e-2 * 3.0);
     }

@@ -1,6 +1,7 @@
 //! What a target's forward pass promises besides its numbers.
 
 use crate::support::{data, ids, json, within, worst};
+use dflash_trainer::drafter::{Row, packed};
 use dflash_trainer::model::attention::causal_mask;
 use dflash_trainer::target::{GenerateOptions, Target, generate};
 use tch::{Device, IndexOp, Kind, Tensor};
@@ -53,4 +54,24 @@ fn a_cached_step_equals_the_whole_pass() {
     within("last", worst(&step.last, &whole.last.i((.., 12..))), 1e-4);
     within("tap", worst(&step.taps[1], &whole.taps[1].i((.., 12..))), 1e-4);
     assert_eq!(cache.length(), 20);
+}
+
+/// Padding between and behind documents, two rows of different packings: each document is what it is alone.
+#[test]
+fn a_packed_document_is_what_it_is_alone() {
+    let target = load("qwen3", Kind::Float);
+    let documents = [vec![0, 0, 0, 1, 1, -1, 2, 2, 2, 2], vec![4, 4, 4, 4, 4, 4, 5, -1, -1, -1]];
+    let ids: Vec<Vec<i64>> = (0..2).map(|row| (0..10).map(|i| (i * 37 + row * 13) % 90).collect()).collect();
+    let rows: Vec<_> = (0..2)
+        .map(|i| Row { ids: &ids[i], loss_mask: &[true; 10], documents: Some(&documents[i]), positions: None })
+        .collect();
+    let packed = packed(&rows, 10, Device::Cpu).unwrap();
+    let input = Tensor::from_slice(&ids.concat()).view([2, 10]);
+    let whole = target.drafter_features(&input, Some(&packed), &[0, 2], true);
+    for (row, start, end) in [(0, 0, 3), (0, 3, 5), (0, 6, 10), (1, 0, 6), (1, 6, 7)] {
+        let alone = target.drafter_features(&input.i((row..row + 1, start..end)), None, &[0, 2], true);
+        let own = whole.i((row..row + 1, start..end));
+        within(&format!("row {row}, {start}..{end}"), worst(&own, &alone), 1e-4);
+    }
+    assert!(whole.isfinite().all().int64_value(&[]) == 1, "padding must be numbers, too");
 }
