@@ -3,7 +3,7 @@
 # scripts/libtorch has made links of the torch that this asks for; torch-sys itself would link its torch_cuda too.
 CARGO = env -u LIBTORCH_USE_PYTORCH cargo
 
-.PHONY: help setup demo demo-seeds test lint bench soak aa diagnosis
+.PHONY: help setup demo demo-seeds test parity lint bench soak aa diagnosis
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -24,6 +24,9 @@ demo-seeds: setup ## the demo over three seeds and 40 prompts
 test: setup ## all tests: with libtorch, then the read side without it
 	$(CARGO) test --workspace --exclude dflash-benches
 	$(CARGO) test --no-default-features -p dflash -p dflash-profiler -p dflash-timeline -p dflash-sys -p dflash-reports -p dflash-tui
+
+parity: setup ## the trainer beside transformers, SpecForge, z-lab and torch: each error beside its tolerance (a minute)
+	$(CARGO) test -q -p dflash-trainer --test oracles -- parity --nocapture
 
 soak: ## 72 simulated hours of recording (an hour; HOURS=2: minutes), 1,000 starts of CPU sampling
 	cargo run --release -p dflash-timeline --example soak -- $(or $(HOURS),72)

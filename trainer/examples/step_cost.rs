@@ -13,9 +13,8 @@
 use dflash_profiler::timeline::signed_rank::pair_means;
 use dflash_profiler::timeline::{Manifest, RunDir};
 use dflash_profiler::{KernelCapture, Kind, Lane, Level, Options, Profiler, begin_iteration, set_level, span};
-use dflash_trainer::config::{DeviceChoice, Train};
-use dflash_trainer::drafter::anchors::Row;
-use dflash_trainer::drafter::{DFlashDrafter, DrafterConfig, Init};
+use dflash_trainer::config::{DeviceChoice, LayerType, Train};
+use dflash_trainer::drafter::{DFlashDrafter, DrafterConfig, Init, Row};
 use dflash_trainer::instrument;
 use dflash_trainer::pipeline::DrafterStep;
 use rand::SeedableRng;
@@ -189,7 +188,7 @@ impl Bench {
         for _ in 0..count {
             let iteration = begin_iteration(Kind::Train);
             iteration.tokens(self.ids.len() as u64);
-            self.step.run(&self.taps, &[Row { ids: &self.ids, loss_mask: &mask }], self.made);
+            self.step.run(&self.taps, &[Row { ids: &self.ids, loss_mask: &mask, ..Row::default() }], self.made);
             self.made += 1;
         }
         let _span = span!("sync.block");
@@ -228,6 +227,8 @@ fn config(hidden_size: i64, intermediate_size: i64, heads: i64, target_layers: i
         target_layer_ids: dflash_trainer::drafter::target_layer_ids(target_layers as usize, 5),
         target_layers,
         initializer_range: 0.02,
+        layer_types: vec![LayerType::FullAttention; 5],
+        sliding: None,
     }
 }
 

@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod drafter;
 mod error;
 pub mod eval;
+pub mod guards;
 pub mod instrument;
 pub mod loss;
 pub mod model;

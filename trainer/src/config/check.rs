@@ -34,6 +34,8 @@ fn problems(c: &Config) -> Vec<(&'static str, &'static str, Problem)> {
         ),
         ("drafter", "initializer_range", positive(d.initializer_range)),
         ("drafter", "final_norm_init", positive(d.final_norm_init)),
+        ("drafter", "layer_types", layer_types(d)),
+        ("drafter", "sliding_window", at_least_one(d.sliding_window)),
         ("train", "steps", at_least_one(t.steps)),
         ("train", "batch", at_least_one(t.batch)),
         ("train", "anchors", at_least_one(t.anchors)),
@@ -47,6 +49,12 @@ fn problems(c: &Config) -> Vec<(&'static str, &'static str, Problem)> {
         ("train", "muon_weight_decay", not_negative(t.muon_weight_decay)),
         ("train", "warmup", share(t.warmup)),
         ("train", "clip", not_negative(t.clip)),
+        ("train", "dpace_alpha", share(t.dpace_alpha)),
+        ("train", "noise_start", not_negative(t.noise_start)),
+        ("train", "noise_end", not_negative(t.noise_end)),
+        ("train", "accumulate", at_least_one(t.accumulate)),
+        ("train", "decay", share(t.decay)),
+        ("train", "min_rate", share(t.min_rate)),
         ("train", "candidate_low", (t.candidate_low < 0).then(|| "write 0 or more".to_owned())),
         ("pipeline", "batch_queue", at_least_one(p.batch_queue)),
         ("pipeline", "hs_queue", at_least_one(p.hs_queue)),
@@ -100,6 +108,11 @@ pub(crate) fn bytes(text: &str) -> Option<Option<u64>> {
     };
     let size = digits.parse::<f64>().ok()? * unit;
     (size >= 1e6).then_some(Some(size as u64))
+}
+
+fn layer_types(d: &super::Drafter) -> Problem {
+    let (given, layers) = (d.layer_types.len(), d.layers);
+    (given != 0 && given != layers).then(|| format!("{given} words for {layers} layers: write one a layer, or none"))
 }
 
 fn path_missing(path: &Path) -> Problem {

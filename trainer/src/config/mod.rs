@@ -9,7 +9,9 @@ mod markdown;
 mod section;
 
 pub(crate) use check::{bytes, percent};
+pub use enums::{AnchorRule, DecayShape, LayerType, MaskForm, NoiseKind, NoiseSchedule, NormReading};
 pub use enums::{DeviceChoice, Dtype, FeatureCache, Level, Optimizer, Regenerate, Schedule, Supervise, Vocabulary};
+pub use enums::{Objective, Reduction, WindowRule};
 pub use load::ConfigError;
 pub use markdown::markdown;
 pub use section::Key;
@@ -90,6 +92,20 @@ section! {
         initializer_range: f64 = 0.02,
         /// Initial weight of the last norm. Hugging Face starts at 1; below 1 the first logits are calmer.
         final_norm_init: f64 = 1.0,
+        /// What each layer sees of the context, `"full_attention"` or `"sliding_attention"`, one word a layer; empty = all
+        /// full (the paper).
+        layer_types: Vec<LayerType> = Vec::new(),
+        /// Sliding layers: how far they see, tokens (Qwen3.6-27B's published drafter: 2048).
+        sliding_window: usize = 2048,
+        /// Sliding layers: a slot sees only the slots up to its own (SpecForge); full layers always see their whole block.
+        sliding_causal: bool = true,
+        /// Sliding layers: `slot`: (a + k) - c < window (SpecForge), or `anchor`: c >= a - window (speculators).
+        window_rule: WindowRule = WindowRule::Slot,
+        /// The context projection as one product a tap, summed, instead of one over the concatenated taps: same result but
+        /// for rounding, smaller products.
+        split_fc: bool = false,
+        /// Attention `fused` (in groups of blocks) or `dense` (under one mask over everything: slower, as a check).
+        mask: MaskForm = MaskForm::Fused,
     }
 }
 
@@ -104,6 +120,33 @@ section! {
         anchors: usize = 512,
         /// Decay of the loss along a block, exp(-(k - 1) / gamma); 0 = the paper's: 7 for block size 16, 5 for 10, 4 for 8.
         gamma: f64 = 0.0,
+        /// Which positions may be an anchor: `two_supervised` (SpecForge), `whole_block` (TorchSpec, ModelOpt, NeMo) or
+        /// `before_last_block` (speculators).
+        anchor_rule: AnchorRule = AnchorRule::TwoSupervised,
+        /// A step always has `anchors` blocks a sequence, those that cannot be drawn weighing nothing (TorchSpec), so that
+        /// every step has the same shapes; `false`: as many as the batch can fill (SpecForge).
+        fixed_anchors: bool = true,
+        /// `cross_entropy` (the paper), `dpace`, or `kl`: divergence from the target's own distribution.
+        loss: Objective = Objective::CrossEntropy,
+        /// With `dpace`: its alpha (its paper: 0.5; stable from 0.3 to 0.7).
+        dpace_alpha: f64 = 0.5,
+        /// By what the loss's sum is divided: `auto` (SpecForge: `rows` for `dpace`, else `weighted_mean`),
+        /// `weighted_mean`, `supervised_mean` (speculators), `rows`.
+        reduction: Reduction = Reduction::Auto,
+        /// Blocks whose logits exist at the same time (SpecForge: 128); 0 = all. The result is the same.
+        loss_chunk_blocks: usize = 128,
+        /// Noise on the context features: `none` (the paper), `constant`, or `cosine` from `noise_start` to `noise_end`.
+        noise: NoiseSchedule = NoiseSchedule::None,
+        /// `uniform` between -n and n (speculators) or `gaussian`.
+        noise_kind: NoiseKind = NoiseKind::Uniform,
+        /// The noise's n at first (speculators: 0.05).
+        noise_start: f64 = 0.05,
+        /// The noise's n at the end, with `cosine`.
+        noise_end: f64 = 0.0,
+        /// Batches whose gradients add up to one step (SpecForge: 1); the mean of their losses is what a step follows.
+        accumulate: usize = 1,
+        /// Layers are computed again in the backward pass instead of being kept: less memory, more time.
+        checkpointing: bool = false,
         /// `full`: cross-entropy over the whole vocabulary (the paper). `candidates`: over the ids of the training
         /// texts, the first `candidate_low` ids and `candidate_random` fresh ones a step: faster on a CPU; drafting
         /// always uses the whole vocabulary.
@@ -130,12 +173,21 @@ section! {
         muon_weight_decay: f64 = 0.0,
         /// Muon's Newton-Schulz iterations.
         muon_iterations: usize = 5,
-        /// `cosine` to zero (the paper) or `constant`.
+        /// `cosine` to zero (the paper), `linear`, `wsd` (unchanged, then a decay; TorchSpec) or `constant`.
         schedule: Schedule = Schedule::Cosine,
         /// Share of the steps over which the learning rate rises (the paper: 0.04).
         warmup: f64 = 0.04,
+        /// With `wsd`: share of the steps over which the learning rate falls (TorchSpec: 0.2).
+        decay: f64 = 0.2,
+        /// With `wsd`: shape of the fall, `cosine`, `linear` or `sqrt` (1 - sqrt).
+        decay_shape: DecayShape = DecayShape::Cosine,
+        /// Share of the learning rate at which every schedule but `constant` ends (the paper: 0; TorchSpec, NeMo: 0.1).
+        min_rate: f64 = 0.0,
         /// Gradients are scaled down to this norm over all tensors together; 0 = never (the paper: 1).
         clip: f64 = 1.0,
+        /// Whether the gradient's norm is read back with the other figures (`deferred`), or at `each_step`, which waits
+        /// for the device.
+        norm_reading: NormReading = NormReading::Deferred,
     }
 }
 

@@ -1,34 +1,54 @@
-//! Attention of blocks to their context and to themselves, exact, without ever building the N·B × (S + N·B) mask.
-//!
-//! A block's query sees the context before its anchor, and its own block. Scores against the context are [.., N·B, S];
-//! scores against the own block are [.., N, B, B]; one softmax runs over both side by side.
+//! Attention of blocks to their context and to themselves, exact.
 
-use tch::{Device, Kind, Tensor};
+use super::mask::{BlockMask, Sight, View};
+use crate::config::LayerType;
+use crate::model::attention::masked;
+use tch::{Kind, Tensor};
 
-/// Which context rows the blocks see: additive, [b, 1, 1, N·B, S], 0 or -inf.
-#[derive(Debug)]
-pub struct BlockMask(pub Tensor);
+/// Keys and values, [b, G, rows, d] each.
+pub(super) type KeysValues = (Tensor, Tensor);
 
-impl BlockMask {
-    /// Context row c is visible to block j iff c < anchor j: strictly, since at inference the anchor's own hidden state
-    /// does not exist yet. A block that is not kept sees only itself. anchors [b, N] (Int64), keep [b, N] (Bool).
-    #[must_use]
-    pub fn new(anchors: &Tensor, keep: &Tensor, context: i64, block: i64, device: Device) -> Self {
-        let column = Tensor::arange(context, (Kind::Int64, device)).view([1, 1, -1]);
-        let limit = anchors.where_scalarother(keep, 0).unsqueeze(-1);
-        let hidden = column.ge_tensor(&limit);
-        let mask = Tensor::zeros(hidden.size(), (Kind::Float, device)).masked_fill(&hidden, f64::NEG_INFINITY);
-        let [b, n, s] = mask.size()[..] else { unreachable!("[b, N, S]") };
-        Self(mask.unsqueeze(2).expand([b, n, block, s], false).reshape([b, 1, 1, n * block, s]))
+/// q [b, H, Q, d] with Q = N·B over a context of S rows and the Q rows of the blocks -> [b, H, Q, d].
+pub(super) fn attend(
+    q: &Tensor,
+    context: &KeysValues,
+    own: &KeysValues,
+    mask: &BlockMask,
+    layer: LayerType,
+    block: i64,
+) -> Tensor {
+    let parts: Vec<Tensor> = mask
+        .groups
+        .iter()
+        .map(|group| {
+            let view = group.view(layer);
+            let slots = |t: &Tensor| t.narrow(2, group.first * block, group.blocks * block);
+            let rows = |t: &Tensor| t.narrow(2, view.from, view.rows);
+            let context = (rows(&context.0), rows(&context.1));
+            one_group(&slots(q), &context, &(slots(&own.0), slots(&own.1)), view, block)
+        })
+        .collect();
+    if parts.len() == 1 { parts.into_iter().next().unwrap_or_default() } else { Tensor::cat(&parts, 2) }
+}
+
+fn one_group(q: &Tensor, context: &KeysValues, own: &KeysValues, view: &View, block: i64) -> Tensor {
+    match &view.sight {
+        Sight::Apart { far, near } => apart(q, context, own, (far.as_ref(), near.as_ref()), block),
+        Sight::Joined(mask) => {
+            let keys = Tensor::cat(&[&context.0, &own.0], 2);
+            let values = Tensor::cat(&[&context.1, &own.1], 2);
+            masked(q, &keys, &values, mask)
+        }
     }
 }
 
-/// q [b, H, Q, d] with Q = N·B, context keys and values [b, G, S, d], block keys and values [b, G, Q, d] -> [b, H, Q, d].
-pub fn attend(
+/// Scores against the context are [.., N, B, S], those against the own block [.., N, B, B]: one softmax runs over both
+/// side by side. Masks are additive, broadcast to these; without one, all is seen.
+fn apart(
     q: &Tensor,
-    context: (&Tensor, &Tensor),
-    own: (&Tensor, &Tensor),
-    mask: Option<&BlockMask>,
+    context: &KeysValues,
+    own: &KeysValues,
+    masks: (Option<&Tensor>, Option<&Tensor>),
     block: i64,
 ) -> Tensor {
     let [b, heads, rows, d] = q.size()[..] else { unreachable!("q is [b, H, Q, d]") };
@@ -37,18 +57,20 @@ pub fn attend(
     let q = q * (d as f64).powf(-0.5);
     // Query heads of a group become further rows of it.
     let far = q.reshape([b, groups, repeat * rows, d]).matmul(&context.0.transpose(-1, -2));
-    let far = far.to_kind(Kind::Float).view([b, groups, repeat, rows, s]);
-    let far = match mask {
-        Some(BlockMask(mask)) => far + mask,
-        None => far,
-    };
+    let far = under(far.to_kind(Kind::Float).view([b, groups, repeat, blocks, block, s]), masks.0);
     // [b, G, r, N, B, d] x [b, G, 1, N, d, B]
     let in_blocks = |t: &Tensor| t.reshape([b, groups, -1, blocks, block, d]);
-    let near = in_blocks(&q).matmul(&in_blocks(own.0).transpose(-1, -2));
-    let near = near.to_kind(Kind::Float).reshape([b, groups, repeat, rows, block]);
+    let near = in_blocks(&q).matmul(&in_blocks(&own.0).transpose(-1, -2));
+    let near = under(near.to_kind(Kind::Float), masks.1);
     let p = Tensor::cat(&[far, near], -1).softmax(-1, Kind::Float).to_kind(q.kind());
-    let from_context = p.narrow(-1, 0, s).reshape([b, groups, repeat * rows, s]).matmul(context.1);
-    let from_block =
-        p.narrow(-1, s, block).reshape([b, groups, repeat, blocks, block, block]).matmul(&in_blocks(own.1));
+    let from_context = p.narrow(-1, 0, s).reshape([b, groups, repeat * rows, s]).matmul(&context.1);
+    let from_block = p.narrow(-1, s, block).matmul(&in_blocks(&own.1));
     from_context.reshape([b, heads, rows, d]) + from_block.reshape([b, heads, rows, d])
+}
+
+fn under(scores: Tensor, mask: Option<&Tensor>) -> Tensor {
+    match mask {
+        Some(mask) => scores + mask,
+        None => scores,
+    }
 }

@@ -1,10 +1,9 @@
-//! A drafter's shape, and the config.json that serving engines read.
+//! A drafter's shape.
 
-use crate::model::files::read_text;
+use crate::config::{LayerType, WindowRule};
 use crate::model::{ModelError, RopeScaling};
 use crate::target::TargetConfig;
-use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A drafter's shape. Hidden size, heads and rotary positions are the target's.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +40,21 @@ pub struct DrafterConfig {
     pub target_layers: i64,
     /// Standard deviation of the initial weights.
     pub initializer_range: f64,
+    /// What each layer sees of the context.
+    pub layer_types: Vec<LayerType>,
+    /// How sliding layers see, if there are any.
+    pub sliding: Option<Sliding>,
+}
+
+/// What a sliding layer sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sliding {
+    /// W: tokens.
+    pub window: i64,
+    /// Where the window begins.
+    pub rule: WindowRule,
+    /// A slot sees only the slots up to its own.
+    pub causal: bool,
 }
 
 /// The tapped layers of a target with `target_layers` layers, `count` of them (the paper's formula).
@@ -65,7 +79,18 @@ impl DrafterConfig {
         } else {
             drafter.target_layer_ids.clone()
         };
+        let layer_types = match &drafter.layer_types[..] {
+            [] => vec![LayerType::FullAttention; drafter.layers],
+            given => given.to_vec(),
+        };
+        let sliding = Sliding {
+            window: drafter.sliding_window as i64,
+            rule: drafter.window_rule,
+            causal: drafter.sliding_causal,
+        };
         Self {
+            sliding: layer_types.contains(&LayerType::SlidingAttention).then_some(sliding),
+            layer_types,
             hidden_size: target.hidden_size,
             intermediate_size: target.intermediate_size,
             layers: drafter.layers as i64,
@@ -110,119 +135,6 @@ impl DrafterConfig {
             return Ok(());
         };
         Err(ModelError::Config { path: path.into(), message: problem })
-    }
-
-    /// config.json in z-lab's layout: `block_size` at both places, rotary fields in the older form.
-    #[must_use]
-    pub fn to_json(&self, target: &TargetConfig) -> Value {
-        json!({
-            "architectures": ["DFlashDraftModel"],
-            "model_type": "qwen3",
-            "block_size": self.block_size,
-            "dflash_config": {
-                "block_size": self.block_size,
-                "mask_token_id": self.mask_token_id,
-                "target_layer_ids": self.target_layer_ids,
-            },
-            "num_target_layers": self.target_layers,
-            "num_hidden_layers": self.layers,
-            "hidden_size": self.hidden_size,
-            "intermediate_size": self.intermediate_size,
-            "num_attention_heads": self.heads,
-            "num_key_value_heads": self.kv_heads,
-            "head_dim": self.head_dim,
-            "hidden_act": "silu",
-            "rms_norm_eps": self.rms_norm_eps,
-            "attention_bias": self.attention_bias,
-            "attention_dropout": 0.0,
-            "initializer_range": self.initializer_range,
-            "layer_types": vec!["full_attention"; self.layers as usize],
-            "sliding_window": null,
-            "use_sliding_window": false,
-            "max_window_layers": self.layers,
-            "max_position_embeddings": self.max_positions,
-            "rope_theta": self.rope_theta,
-            "rope_scaling": null,
-            "tie_word_embeddings": false,
-            "vocab_size": self.vocab_size,
-            "bos_token_id": target.bos_token_id,
-            "eos_token_id": target.eos_token_ids.first(),
-            "dtype": "bfloat16",
-            "use_cache": true,
-        })
-    }
-
-    /// Reads config.json of a drafter's directory, ours or z-lab's.
-    ///
-    /// # Errors
-    /// The file is missing or unreadable, lacks a field, or asks for what is not supported.
-    pub fn load(dir: &Path) -> Result<Self, ModelError> {
-        let path = dir.join("config.json");
-        let text = read_text(&path, "a drafter's directory holds config.json and model.safetensors")?;
-        let json: Value = serde_json::from_str(&text)
-            .map_err(|e| ModelError::Config { path: path.clone(), message: format!("no JSON: {e}") })?;
-        Fields { path, json }.read()
-    }
-}
-
-struct Fields {
-    path: PathBuf,
-    json: Value,
-}
-
-impl Fields {
-    fn read(&self) -> Result<DrafterConfig, ModelError> {
-        self.refuse_unsupported()?;
-        let j = &self.json;
-        let heads = self.integer(&j["num_attention_heads"], "num_attention_heads", 1)?;
-        let hidden_size = self.integer(&j["hidden_size"], "hidden_size", 1)?;
-        let block = if j["block_size"].is_null() { &j["dflash_config"]["block_size"] } else { &j["block_size"] };
-        let ids = j["dflash_config"]["target_layer_ids"].as_array().map(|l| l.iter().filter_map(Value::as_u64));
-        let theta = j["rope_parameters"]["rope_theta"].as_f64().or_else(|| j["rope_theta"].as_f64());
-        Ok(DrafterConfig {
-            hidden_size,
-            intermediate_size: self.integer(&j["intermediate_size"], "intermediate_size", 1)?,
-            layers: self.integer(&j["num_hidden_layers"], "num_hidden_layers", 1)?,
-            heads,
-            kv_heads: j["num_key_value_heads"].as_i64().unwrap_or(heads),
-            head_dim: j["head_dim"].as_i64().unwrap_or(hidden_size / heads),
-            vocab_size: self.integer(&j["vocab_size"], "vocab_size", 1)?,
-            rms_norm_eps: j["rms_norm_eps"].as_f64().unwrap_or(1e-6),
-            rope_theta: theta.ok_or_else(|| self.error("field `rope_theta` is missing; write the target's"))?,
-            attention_bias: j["attention_bias"].as_bool().unwrap_or(false),
-            max_positions: j["max_position_embeddings"].as_i64().unwrap_or(4096),
-            block_size: self.integer(block, "block_size", 2)?,
-            mask_token_id: self.integer(&j["dflash_config"]["mask_token_id"], "dflash_config.mask_token_id", 0)?,
-            target_layer_ids: ids
-                .ok_or_else(|| self.error("field `dflash_config.target_layer_ids` is missing"))?
-                .map(|id| id as usize)
-                .collect(),
-            target_layers: self.integer(&j["num_target_layers"], "num_target_layers", 1)?,
-            initializer_range: j["initializer_range"].as_f64().unwrap_or(0.02),
-        })
-    }
-
-    /// What would load and then compute something else.
-    fn refuse_unsupported(&self) -> Result<(), ModelError> {
-        let sliding = self.json["layer_types"].as_array().is_some_and(|l| l.iter().any(|t| t != "full_attention"));
-        let scaled = self.json["rope_scaling"].is_object();
-        let (what, supported) = match (sliding, scaled) {
-            (true, _) => ("layer_types with sliding attention", "full_attention"),
-            (_, true) => ("rope_scaling", "null"),
-            _ => return Ok(()),
-        };
-        Err(ModelError::Unsupported { path: self.path.clone(), what: what.to_owned(), supported })
-    }
-
-    fn integer(&self, value: &Value, field: &str, least: i64) -> Result<i64, ModelError> {
-        value
-            .as_i64()
-            .filter(|&v| v >= least)
-            .ok_or_else(|| self.error(&format!("field `{field}` must be a whole number from {least}, found {value}")))
-    }
-
-    fn error(&self, message: &str) -> ModelError {
-        ModelError::Config { path: self.path.clone(), message: message.to_owned() }
     }
 }
 

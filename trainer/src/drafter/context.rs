@@ -1,6 +1,6 @@
 //! The drafter's cache at inference: keys and values of the context, never of a block.
 
-use super::DFlashDrafter;
+use super::{BlockMask, DFlashDrafter};
 use crate::target::KvCache;
 use tch::{Kind, Tensor};
 
@@ -40,6 +40,7 @@ impl ContextCache {
     pub fn block(&self, drafter: &DFlashDrafter, embedded: &Tensor) -> Tensor {
         let (start, block) = (self.length(), embedded.size()[1]);
         let positions = Tensor::arange_start(start, start + block, (Kind::Int64, embedded.device())).unsqueeze(0);
-        drafter.blocks(embedded, &positions, block, None, |layer| self.cache.layer(layer))
+        let mask = BlockMask::behind(start, block, &drafter.config, embedded.device());
+        drafter.blocks(embedded, &positions, block, &mask, |layer| self.cache.layer(layer))
     }
 }

@@ -2,13 +2,24 @@
 
 pub mod anchors;
 mod block;
+mod blocks;
 mod config;
+mod config_file;
 mod context;
 mod files;
+mod layer;
+mod mask;
 mod model;
+mod noise;
+mod pass;
+mod visible;
 
-pub use block::BlockMask;
-pub use config::{DrafterConfig, target_layer_ids};
+pub use blocks::{Blocks, Layout, Packed, Row, Slots, layout, packed};
+pub use config::{DrafterConfig, Sliding, target_layer_ids};
 pub use context::ContextCache;
 pub use files::{load, save};
+pub use mask::BlockMask;
 pub use model::{DFlashDrafter, Init};
+pub use noise::Noise;
+pub(crate) use noise::mixed;
+pub use pass::Pass;

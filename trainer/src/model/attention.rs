@@ -65,3 +65,26 @@ pub fn causal_mask(start: i64, rows: i64, columns: i64, kind: Kind, device: Devi
     let mask = Tensor::zeros([rows, columns], (kind, device)).masked_fill(&hidden, f64::NEG_INFINITY);
     mask.view([1, 1, rows, columns])
 }
+
+/// Causal attention inside documents, one at a time; `spans`: begin and end of each row's documents, ascending. What lies in
+/// none is zero. Shapes as for [`causal`].
+pub fn by_document(q: &Tensor, k: &Tensor, v: &Tensor, spans: &[Vec<(i64, i64)>]) -> Tensor {
+    let rows: Vec<Tensor> = (0..).zip(spans).map(|(row, spans)| one_row(q, k, v, row, spans)).collect();
+    Tensor::cat(&rows, 0)
+}
+
+fn one_row(q: &Tensor, k: &Tensor, v: &Tensor, row: i64, spans: &[(i64, i64)]) -> Tensor {
+    let part = |t: &Tensor, start: i64, end: i64| t.narrow(0, row, 1).narrow(2, start, end - start);
+    let (mut parts, mut at, length) = (Vec::new(), 0, q.size()[2]);
+    for &(start, end) in spans {
+        if start > at {
+            parts.push(part(q, at, start).zeros_like());
+        }
+        parts.push(causal(&part(q, start, end), &part(k, start, end), &part(v, start, end)));
+        at = end;
+    }
+    if at < length {
+        parts.push(part(q, at, length).zeros_like());
+    }
+    Tensor::cat(&parts, 2)
+}

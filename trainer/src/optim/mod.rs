@@ -1,22 +1,27 @@
 //! Optimizers over float32 masters of the weights, learning-rate schedules, clipping.
 
 mod adamw;
+mod gate;
 mod muon;
 mod schedule;
+mod state;
 
-pub use schedule::factor;
+pub use gate::{Gate, Skips};
+pub use schedule::Rates;
 
 use crate::config::{Optimizer as Choice, Train};
 use adamw::AdamW;
 use muon::Muon;
-use tch::{Kind, Tensor};
+use tch::{Device, Kind, Tensor};
 
 /// Updates weights from their gradients. Masters are float32; the weights that compute are rounded from them.
 #[derive(Debug)]
 pub struct Optimizer {
     slots: Vec<Slot>,
     settings: Settings,
-    steps: usize,
+    /// How many updates there have been: a scalar on the device, since only that knows which steps were skipped.
+    updates: Tensor,
+    skips: Skips,
 }
 
 /// What a step needs besides the gradients.
@@ -67,6 +72,7 @@ impl From<&Train> for Settings {
 
 #[derive(Debug)]
 struct Slot {
+    name: String,
     working: Tensor,
     master: Tensor,
     rule: Rule,
@@ -82,72 +88,86 @@ impl Optimizer {
     /// An optimizer over weights; `weights` share memory with the model's.
     #[must_use]
     pub fn new(weights: &[(String, Tensor)], settings: Settings) -> Self {
-        let slot = |(_, working): &(String, Tensor)| {
+        let slot = |(name, working): &(String, Tensor)| {
+            // In float32 the weights are their own masters.
             let master = working.detach().to_kind(Kind::Float);
             let rule = match &settings.muon {
                 Some(_) if working.dim() == 2 => Rule::Muon(Muon::new(&master)),
                 _ => Rule::AdamW(AdamW::new(&master)),
             };
-            // In float32 the weights are their own masters.
-            Slot { working: working.shallow_clone(), master, rule }
+            Slot { name: name.clone(), working: working.shallow_clone(), master, rule }
         };
-        Self { slots: weights.iter().map(slot).collect(), settings, steps: 0 }
+        let device = weights.first().map_or(Device::Cpu, |(_, w)| w.device());
+        let updates = Tensor::zeros([], (Kind::Double, device));
+        Self { slots: weights.iter().map(slot).collect(), settings, updates, skips: Skips::new(device) }
     }
 
-    /// Scales the gradients down to the largest norm allowed; returns the norm before, as a tensor: reading it waits.
-    pub fn clip(&self) -> Tensor {
+    /// The norm of the gradients, and what follows from it for the step after `losses`. Nothing is read back.
+    #[must_use]
+    pub fn gate(&self, losses: &[Tensor]) -> Gate {
         let _guard = tch::no_grad_guard();
         let squares: Vec<_> = self.gradients().map(|g| g.to_kind(Kind::Float).square().sum(Kind::Float)).collect();
-        let norm = Tensor::stack(&squares, 0).sum(Kind::Float).sqrt();
-        if self.settings.clip > 0.0 {
-            let scale = (self.settings.clip / (&norm + 1e-6)).clamp_max(1.0);
-            for mut gradient in self.gradients() {
-                let _ = gradient.g_mul_(&scale.to_kind(gradient.kind()));
-            }
-        }
-        norm
+        Gate::new(&squares, losses, self.settings.clip, self.updates.device())
     }
 
     fn gradients(&self) -> impl Iterator<Item = Tensor> + '_ {
         self.slots.iter().map(|s| s.working.grad()).filter(Tensor::defined)
     }
 
-    /// One step at `factor` of the learning rates; then forgets the gradients.
-    pub fn step(&mut self, factor: f64) {
+    /// One step at `factor` of the learning rates; then forgets the gradients. Where the gate found what is no number,
+    /// weights, moments and the count of updates stay as they were.
+    pub fn step(&mut self, factor: f64, gate: &Gate) {
         let _guard = tch::no_grad_guard();
-        self.steps += 1;
+        self.updates = &self.updates + gate.finite.to_kind(Kind::Double);
+        self.skips = self.skips.after(gate);
+        let s = &self.settings;
+        let adamw = adamw::Shared::new(s.betas, s.learning_rate * factor, &self.updates, gate);
+        let shared = Step { factor, moves: gate.finite.to_kind(Kind::Float), adamw };
         for slot in &mut self.slots {
             let gradient = slot.working.grad();
             if !gradient.defined() {
                 continue;
             }
-            slot.update(&gradient.to_kind(Kind::Float), &self.settings, factor, self.steps);
+            slot.update(&gate.pass(&gradient), s, &shared);
             slot.working.copy_(&slot.master);
             slot.working.zero_grad();
         }
     }
+
+    /// Skipped steps so far.
+    #[must_use]
+    pub fn skips(&self) -> Skips {
+        self.skips.clone()
+    }
+}
+
+/// What the tensors of a step share.
+struct Step {
+    factor: f64,
+    /// 1, or 0 where the step is skipped.
+    moves: Tensor,
+    adamw: adamw::Shared,
 }
 
 impl Slot {
-    fn update(&mut self, gradient: &Tensor, s: &Settings, factor: f64, step: usize) {
+    fn update(&mut self, gradient: &Tensor, s: &Settings, step: &Step) {
         match (&mut self.rule, &s.muon) {
             (Rule::Muon(rule), Some(m)) => {
-                let rate = m.learning_rate * factor;
-                decay(&mut self.master, rate * m.weight_decay);
-                rule.update(&mut self.master, gradient, rate, m);
+                let rate = m.learning_rate * step.factor;
+                decay(&mut self.master, rate * m.weight_decay, &step.moves);
+                rule.update(&mut self.master, gradient, rate, m, &step.moves);
             }
             (Rule::AdamW(rule), _) => {
-                let rate = s.learning_rate * factor;
-                decay(&mut self.master, rate * s.weight_decay);
-                rule.update(&mut self.master, gradient, rate, s.betas, step);
+                decay(&mut self.master, s.learning_rate * step.factor * s.weight_decay, &step.moves);
+                rule.update(&mut self.master, gradient, &step.adamw);
             }
             (Rule::Muon(_), None) => unreachable!("Muon's state exists only with its settings"),
         }
     }
 }
 
-fn decay(weight: &mut Tensor, share: f64) {
+fn decay(weight: &mut Tensor, share: f64, moves: &Tensor) {
     if share > 0.0 {
-        let _ = weight.g_mul_scalar_(1.0 - share);
+        let _ = weight.g_mul_(&(1.0 - moves.to_kind(Kind::Double) * share));
     }
 }

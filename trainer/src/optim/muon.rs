@@ -9,7 +9,7 @@ const EPS: f64 = 1e-7;
 /// State of one matrix.
 #[derive(Debug)]
 pub(super) struct Muon {
-    momentum: Tensor,
+    pub(super) momentum: Tensor,
 }
 
 impl Muon {
@@ -17,12 +17,20 @@ impl Muon {
         Self { momentum: weight.zeros_like() }
     }
 
-    pub(super) fn update(&mut self, weight: &mut Tensor, gradient: &Tensor, rate: f64, s: &MuonSettings) {
-        let _ = self.momentum.lerp_(gradient, 1.0 - s.momentum);
+    /// `moves`: 1, or 0 where the step is skipped; a scalar on the device.
+    pub(super) fn update(
+        &mut self,
+        weight: &mut Tensor,
+        gradient: &Tensor,
+        rate: f64,
+        s: &MuonSettings,
+        moves: &Tensor,
+    ) {
+        let _ = self.momentum.lerp_tensor_(gradient, &(moves * (1.0 - s.momentum)));
         let update = gradient.lerp(&self.momentum, s.momentum); // Nesterov
         let longer = weight.size().into_iter().max().unwrap_or(1) as f64;
         let step = rate * 0.2 * longer.sqrt();
-        let _ = weight.g_sub_(&(orthogonal(&update, s.iterations).to_kind(Kind::Float) * step));
+        let _ = weight.g_sub_(&(orthogonal(&update, s.iterations).to_kind(Kind::Float) * (moves * step)));
     }
 }
 

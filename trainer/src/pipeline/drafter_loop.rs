@@ -6,8 +6,7 @@ use super::run::{Outcome, Shared};
 use super::target_loop::HIDDEN_STATES_FLOW;
 use super::{DrafterStep, HiddenStates, Stepped, lane};
 use crate::config::Train;
-use crate::drafter::DFlashDrafter;
-use crate::drafter::anchors::Row;
+use crate::drafter::{DFlashDrafter, Row};
 use dflash_profiler::timeline::{MetricsRow, MetricsWriter};
 use dflash_profiler::{Kind, begin_iteration, flow_take, span};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -57,10 +56,10 @@ impl<'a> DrafterTrainLoop<'a> {
     pub(super) fn run(mut self) -> Result<Outcome, String> {
         let depth = self.shared.profiler.counter("queue.hidden_states.depth", "items");
         self.learner.watch_stream();
-        let (mut step, mut tokens) = (0, 0);
+        let (mut batch, mut step, mut tokens) = (0, 0, 0);
         let began = Instant::now();
         loop {
-            let guard = begin_iteration(self.shared.kind(step as u64));
+            let guard = begin_iteration(self.shared.kind(batch as u64));
             let Some((states, left)) = self.wait() else {
                 guard.kind(Kind::Drain);
                 break;
@@ -70,7 +69,11 @@ impl<'a> DrafterTrainLoop<'a> {
             let own = self.shared.tokens(&states.samples);
             guard.tokens(own);
             tokens += own;
-            self.train(&states, step);
+            let updated = self.train(&states, batch);
+            batch += 1;
+            if !updated {
+                continue;
+            }
             step += 1;
             let reading = self.read_back(step);
             {
@@ -92,11 +95,14 @@ impl<'a> DrafterTrainLoop<'a> {
         taken
     }
 
-    fn train(&mut self, states: &HiddenStates, step: usize) {
+    /// Whether the batch was the last of its step.
+    fn train(&mut self, states: &HiddenStates, batch: usize) -> bool {
         let rows: Vec<Row<'_>> = states.samples.iter().map(|&i| self.shared.samples[i].row()).collect();
-        let Stepped { loss, slots, norm } = self.learner.run(&states.taps, &rows, step);
+        let Stepped { loss, slots, update } = self.learner.run(&states.taps, &rows, batch);
         let supervised = self.shared.supervised(&states.samples);
+        let norm = update.as_ref().map(|update| update.norm.shallow_clone());
         self.metrics.add(&loss, slots, norm, self.shared.tokens(&states.samples), supervised);
+        update.is_some()
     }
 
     /// Reads the figures back every `log_every` steps: the one place where this lane waits for its device, and so a stage

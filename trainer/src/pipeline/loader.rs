@@ -10,11 +10,11 @@ use std::time::Instant;
 /// Name of the lane.
 pub(super) const LANE: &str = "loader";
 
-/// Makes `shared.steps` batches, or until the queue is closed; returns the loop's seconds.
+/// Makes `shared.batches_wanted` batches, or until the queue is closed; returns the loop's seconds.
 pub(super) fn load(shared: &Shared<'_>, mut order: Order) -> Result<f64, String> {
     let depth = shared.profiler.counter("queue.batches.depth", "items");
     let began = Instant::now();
-    for number in 0..shared.steps as u64 {
+    for number in 0..shared.batches_wanted as u64 {
         let guard = begin_iteration(shared.kind(number));
         let samples = {
             let _span = span!("load.read");

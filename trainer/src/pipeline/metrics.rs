@@ -1,6 +1,6 @@
 //! Loss and accuracies, summed on the device and read back only when they are reported.
 
-use crate::drafter::anchors::Slots;
+use crate::drafter::Slots;
 use crate::loss::Loss;
 use std::time::Instant;
 use tch::{Device, Kind, Tensor};
@@ -22,7 +22,7 @@ struct Pending {
     denominator: f64,
     correct: Tensor,
     slot: Vec<i64>,
-    norm: Tensor,
+    norm: Option<Tensor>,
 }
 
 /// Figures of some steps.
@@ -43,7 +43,7 @@ impl Metrics {
         Self { block, began: Instant::now(), tokens: 0, supervised: 0, steps: Vec::new() }
     }
 
-    pub(super) fn add(&mut self, loss: &Loss, slots: Slots, norm: Tensor, tokens: u64, supervised: u64) {
+    pub(super) fn add(&mut self, loss: &Loss, slots: Slots, norm: Option<Tensor>, tokens: u64, supervised: u64) {
         self.tokens += tokens;
         self.supervised += supervised;
         let numerator = loss.numerator.detach();
@@ -55,11 +55,14 @@ impl Metrics {
     pub(super) fn read(&mut self) -> Reading {
         let seconds = self.began.elapsed().as_secs_f64().max(1e-9);
         let mut hits = vec![(0u64, 0u64); self.block];
-        let (mut numerator, mut denominator, mut norms) = (0.0, 0.0, 0.0);
+        let (mut numerator, mut denominator, mut norms, mut updates) = (0.0, 0.0, 0.0, 0);
         for step in &self.steps {
             numerator += number(&step.numerator);
             denominator += step.denominator;
-            norms += number(&step.norm);
+            if let Some(norm) = &step.norm {
+                norms += number(norm);
+                updates += 1;
+            }
             let correct = Vec::<bool>::try_from(step.correct.to_device(Device::Cpu)).unwrap_or_default();
             for (&slot, hit) in step.slot.iter().zip(correct) {
                 let (right, all) = &mut hits[slot as usize];
@@ -72,7 +75,7 @@ impl Metrics {
             loss: ratio(numerator, denominator),
             accuracy: ratio(right as f64, all as f64),
             slots: hits[1..].iter().map(|&(right, all)| ratio(right as f64, all as f64)).collect(),
-            gradient_norm: ratio(norms, self.steps.len() as f64),
+            gradient_norm: ratio(norms, f64::from(updates)),
             tokens_per_s: self.tokens as f64 / seconds,
             supervised_per_s: self.supervised as f64 / seconds,
         };

@@ -17,7 +17,7 @@ pub use drafter_loop::DrafterTrainLoop;
 pub use observe::{LaneReport, Observer, StageMean, Step};
 pub use queue::BufferedHSQueue;
 pub use run::{Outcome, Parts, Stop, Text, run};
-pub use step::{DrafterStep, Stepped};
+pub use step::{DrafterStep, Share, Stepped, Update};
 pub use target_loop::TargetForwardLoop;
 
 use tch::Tensor;

@@ -6,9 +6,8 @@ use super::observe::Observer;
 use super::order::Order;
 use super::target_loop::{self, TargetForwardLoop};
 use super::{Batch, BufferedHSQueue, HiddenStates, lane, loader};
-use crate::config::{Config, FeatureCache};
-use crate::drafter::DFlashDrafter;
-use crate::drafter::anchors::Row;
+use crate::config::{Config, FeatureCache, Objective};
+use crate::drafter::{DFlashDrafter, Row};
 use crate::error::TrainError;
 use crate::instrument;
 use crate::target::Target;
@@ -33,7 +32,7 @@ pub struct Text {
 
 impl Text {
     pub(super) fn row(&self) -> Row<'_> {
-        Row { ids: &self.ids, loss_mask: &self.loss_mask }
+        Row { ids: &self.ids, loss_mask: &self.loss_mask, ..Row::default() }
     }
 }
 
@@ -79,7 +78,7 @@ pub struct Outcome {
 /// What the lanes share.
 pub(super) struct Shared<'a> {
     pub(super) samples: &'a [Text],
-    pub(super) steps: usize,
+    pub(super) batches_wanted: usize,
     pub(super) log_every: u64,
     pub(super) batches: BufferedHSQueue<Batch>,
     pub(super) hidden_states: BufferedHSQueue<HiddenStates>,
@@ -152,7 +151,7 @@ pub fn run(parts: Parts<'_>) -> Result<Outcome, TrainError> {
         parts;
     let shared = Shared {
         samples,
-        steps: config.train.steps,
+        batches_wanted: config.train.steps * config.train.accumulate,
         log_every: config.profile.log_every as u64,
         batches: BufferedHSQueue::new(config.pipeline.batch_queue),
         hidden_states: BufferedHSQueue::new(config.pipeline.hs_queue),
@@ -167,7 +166,7 @@ pub fn run(parts: Parts<'_>) -> Result<Outcome, TrainError> {
     };
     let order = Order::new(samples.iter().map(|s| s.ids.len()).collect(), config.train.batch, config.run.seed);
     let rows = shared_rows(&target, drafter_device);
-    let taps = drafter.config.target_layer_ids.clone();
+    let taps = (drafter.config.target_layer_ids.clone(), config.train.loss == Objective::Kl);
     note_capacities(profiler, config);
     std::thread::scope(|scope| {
         let shared = &shared;

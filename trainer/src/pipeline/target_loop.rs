@@ -17,13 +17,20 @@ pub struct TargetForwardLoop<'a> {
     shared: &'a Shared<'a>,
     target: Target,
     taps: Vec<usize>,
+    /// What the target's head reads goes along behind the taps.
+    teacher: bool,
     features: Features,
     drafter_device: Device,
 }
 
 impl<'a> TargetForwardLoop<'a> {
-    pub(super) fn new(shared: &'a Shared<'a>, target: Target, taps: Vec<usize>, drafter_device: Device) -> Self {
-        Self { shared, target, taps, features: Features::new(shared.feature_cache), drafter_device }
+    pub(super) fn new(
+        shared: &'a Shared<'a>,
+        target: Target,
+        (taps, teacher): (Vec<usize>, bool),
+        drafter_device: Device,
+    ) -> Self {
+        Self { shared, target, taps, teacher, features: Features::new(shared.feature_cache), drafter_device }
     }
 
     /// Until the batch queue ends, or nobody wants hidden states any more; returns the loop's seconds.
@@ -97,7 +104,7 @@ impl<'a> TargetForwardLoop<'a> {
             batch.ids.index_select(0, &Tensor::from_slice(&index)).to_device(self.target.device())
         };
         let _span = span!("target.forward", &self.target.stream);
-        Tensor::cat(&self.target.features(&ids, &self.taps, false).taps, -1)
+        self.target.drafter_features(&ids, None, &self.taps, self.teacher)
     }
 }
 

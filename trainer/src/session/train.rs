@@ -130,7 +130,8 @@ pub(super) fn fresh_drafter(
     let shape = DrafterConfig::for_target(target, &config.drafter);
     shape.check(target, &config.model.target.join("config.json"))?;
     let seed = i64::try_from(config.run.seed).unwrap_or(i64::MAX);
-    Ok(DFlashDrafter::fresh(&shape, Init { seed, final_norm: config.drafter.final_norm_init }, kind, device))
+    let init = Init { seed, final_norm: config.drafter.final_norm_init };
+    Ok(DFlashDrafter::fresh(&shape, init, kind, device).computed(&config.drafter))
 }
 
 fn texts(dataset: &PreloadedDataset) -> Vec<Text> {

@@ -1,8 +1,9 @@
 //! The target's forward pass.
 
 use super::{Family, KvCache, TargetConfig};
+use crate::drafter::Packed;
 use crate::instrument::TorchStream;
-use crate::model::attention::{causal, masked, merge_heads, split_heads};
+use crate::model::attention::{by_document, causal, masked, merge_heads, split_heads};
 use crate::model::{Linear, Mlp, ModelError, RmsNorm, Rope, Weights, linear};
 use dflash_profiler::span;
 use std::path::Path;
@@ -98,6 +99,28 @@ impl Target {
         let positions = Tensor::arange(ids.size()[1], (Kind::Int64, self.device));
         let last = if whole { self.layers.len() } else { 1 + taps.iter().copied().max().unwrap_or(0) };
         self.run(ids, taps, last, &positions, |_, q, k, v| causal(q, k, v))
+    }
+
+    /// Reads rows that hold several documents each, at the positions `packed` gives: attention is causal inside a document
+    /// and never crosses one. Otherwise as [`Target::features`].
+    #[must_use]
+    pub fn packed_features(&self, ids: &Tensor, packed: &Packed, taps: &[usize], whole: bool) -> Features {
+        let last = if whole { self.layers.len() } else { 1 + taps.iter().copied().max().unwrap_or(0) };
+        self.run(ids, taps, last, &packed.positions, |_, q, k, v| by_document(q, k, v, &packed.spans))
+    }
+
+    /// What a drafter is fed with: the concatenated taps, [b, S, n·D]; with `teacher`, behind them what the head reads,
+    /// [b, S, (n+1)·D].
+    pub fn drafter_features(&self, ids: &Tensor, packed: Option<&Packed>, taps: &[usize], teacher: bool) -> Tensor {
+        let features = match packed {
+            Some(packed) => self.packed_features(ids, packed, taps, teacher),
+            None => self.features(ids, taps, teacher),
+        };
+        let mut parts = features.taps;
+        if teacher {
+            parts.push(self.norm.forward(&features.last));
+        }
+        Tensor::cat(&parts, -1)
     }
 
     /// Reads the beginning of sequences into an empty cache with room for it; ids [b, S], padded at the end at most. The padding's rows are

@@ -1,139 +1,160 @@
-//! The drafter's training forward against SpecForge: logits, labels, loss, gradients.
+//! What a block sees, against a mask made by brute force, over random packings, windows and anchors.
 
-use crate::support::{Tensors, data, json, relative, within, worst};
-use dflash_trainer::drafter::anchors::{self, Blocks, Row, layout};
-use dflash_trainer::drafter::{BlockMask, DFlashDrafter, load};
-use dflash_trainer::loss::{HeadRows, Loss, cross_entropy};
+use crate::case::{CASES, Case};
+use crate::support::{data, within, worst};
+use dflash_trainer::config::{LayerType, MaskForm, WindowRule};
+use dflash_trainer::drafter::{
+    BlockMask, Blocks, DFlashDrafter, DrafterConfig, Init, Layout, Row, Sliding, anchors, layout, load, save,
+};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
 use tch::{Device, IndexOp, Kind, Tensor};
 
-const CASES: [&str; 4] = ["full_b8", "full_b16", "full_b4_bias", "row_without_anchor"];
-
-struct Case {
-    drafter: DFlashDrafter,
-    inputs: Tensors,
-    kind: Kind,
+/// Rows, their documents, and the anchors drawn in them.
+struct Batch {
+    ids: Vec<Vec<i64>>,
+    masks: Vec<Vec<bool>>,
+    documents: Vec<Vec<i64>>,
+    drawn: Vec<Vec<usize>>,
+    count: usize,
 }
 
-impl Case {
-    fn load(name: &str, kind: Kind) -> Self {
-        let folder = data("drafter").join(name);
-        let drafter = load(&folder, kind, Device::Cpu).unwrap();
-        drafter.require_gradients();
-        Self { drafter, inputs: Tensors::read(folder.join("inputs.safetensors")), kind }
+impl Batch {
+    /// Rows of one length: documents of any length behind each other, now and then padding at the end.
+    fn random(rng: &mut StdRng, rows: usize, length: usize, count: usize) -> Self {
+        let mut batch = Self { ids: vec![], masks: vec![], documents: vec![], drawn: vec![], count };
+        for _ in 0..rows {
+            let mut documents = Vec::new();
+            while documents.len() < length {
+                let id = documents.last().map_or(0, |d| d + 1);
+                documents.extend(std::iter::repeat_n(id, rng.random_range(1..length)));
+            }
+            documents.truncate(length);
+            let padding = rng.random_range(0..length / 4);
+            documents[length - padding..].fill(-1);
+            let mask: Vec<bool> = documents.iter().map(|&d| d >= 0 && rng.random_bool(0.8)).collect();
+            // Anchor 0 whenever it may be: it sees no context at all.
+            let valid: Vec<usize> = (0..length).filter(|&a| documents[a] >= 0).collect();
+            let mut drawn = anchors::draw(&valid, rng.random_range(0..=count), rng);
+            if rng.random_bool(0.5) && drawn.first().is_some_and(|&a| a > 0) {
+                drawn[0] = 0;
+            }
+            batch.ids.push((0..length as i64).collect());
+            batch.masks.push(mask);
+            batch.documents.push(documents);
+            batch.drawn.push(drawn);
+        }
+        batch
     }
 
-    fn blocks(&self) -> Blocks {
-        let rows = |name| Vec::<Vec<i64>>::try_from(self.inputs.get(name)).unwrap();
-        let (ids, masks, anchors) = (rows("input_ids"), rows("loss_mask"), rows("anchors"));
-        let keep = Vec::<Vec<bool>>::try_from(self.inputs.get("keep")).unwrap();
-        let masks: Vec<Vec<bool>> = masks.iter().map(|m| m.iter().map(|&x| x > 0).collect()).collect();
-        let drawn: Vec<Vec<usize>> = anchors
-            .iter()
-            .zip(&keep)
-            .map(|(a, k)| a.iter().zip(k).filter(|(_, keep)| **keep).map(|(a, _)| *a as usize).collect())
+    fn blocks(&self, block: usize) -> Blocks {
+        let rows: Vec<_> = (0..self.ids.len())
+            .map(|i| Row {
+                ids: &self.ids[i],
+                loss_mask: &self.masks[i],
+                documents: Some(&self.documents[i]),
+                positions: None,
+            })
             .collect();
-        let rows: Vec<_> = ids.iter().zip(&masks).map(|(ids, loss_mask)| Row { ids, loss_mask }).collect();
-        let c = &self.drafter.config;
-        layout(&rows, &drawn, anchors[0].len(), c.block_size as usize, c.mask_token_id, Device::Cpu)
+        layout(&rows, &self.drawn, &Layout { count: self.count, block, mask_id: 9, device: Device::Cpu })
     }
 
-    /// Outputs after the final norm [b, N·B, D].
-    fn forward(&self, blocks: &Blocks, hidden: &Tensor) -> Tensor {
-        let embedding = self.inputs.get("embed_tokens").to_kind(self.kind);
-        let embedded = Tensor::embedding(&embedding, &blocks.ids, -1, false, false);
-        let mask = BlockMask::new(
-            &blocks.anchors,
-            &blocks.keep,
-            hidden.size()[1],
-            self.drafter.config.block_size,
-            Device::Cpu,
-        );
-        self.drafter.forward(&hidden.to_kind(self.kind), &embedded, &blocks.positions, &mask)
-    }
-
-    fn hidden(&self) -> Tensor {
-        self.inputs.get("target_hidden").copy()
-    }
-
-    fn head(&self) -> Tensor {
-        self.inputs.get("lm_head").to_kind(self.kind)
-    }
-
-    fn loss(&self, y: &Tensor, blocks: &Blocks, gamma: f64) -> Loss {
-        cross_entropy(y, &blocks.slots, &HeadRows { weight: self.head(), row_of: None }, gamma)
+    /// The rules, one query and one key at a time: [b, N·B, S + N·B].
+    fn brute(&self, block: usize, sliding: Option<Sliding>) -> Vec<bool> {
+        let (length, n) = (self.ids[0].len(), self.count);
+        let mut mask = Vec::new();
+        for (documents, drawn) in self.documents.iter().zip(&self.drawn) {
+            for query in 0..n * block {
+                let (j, k) = (query / block, query % block);
+                let anchor = drawn.get(j).copied();
+                mask.extend((0..length).map(|c| {
+                    anchor.is_some_and(|a| {
+                        let near = match sliding {
+                            None => true,
+                            Some(Sliding { window, rule: WindowRule::Slot, .. }) => {
+                                ((a + k) as i64 - c as i64) < window
+                            }
+                            Some(Sliding { window, rule: WindowRule::Anchor, .. }) => c as i64 >= a as i64 - window,
+                        };
+                        c < a && documents[c] == documents[a] && near
+                    })
+                }));
+                mask.extend(
+                    (0..n * block)
+                        .map(|key| key / block == j && !(sliding.is_some_and(|s| s.causal) && key % block > k)),
+                );
+            }
+        }
+        mask
     }
 }
 
-/// Logits of the kept blocks, [kept, B, V].
-fn kept(logits: &Tensor, blocks: &Blocks) -> Tensor {
-    let flat = logits.flatten(0, 1);
-    flat.index_select(0, &blocks.keep.view([-1]).nonzero().squeeze_dim(1))
+fn config(block: i64, sliding: Option<Sliding>) -> DrafterConfig {
+    let mut config = DrafterConfig::load(&data("drafter/full_b8")).unwrap();
+    config.block_size = block;
+    config.sliding = sliding;
+    let second = if sliding.is_some() { LayerType::SlidingAttention } else { LayerType::FullAttention };
+    config.layer_types = vec![LayerType::FullAttention, second];
+    config
+}
+
+fn any_sliding(rng: &mut StdRng) -> Option<Sliding> {
+    rng.random_bool(0.7).then(|| Sliding {
+        window: rng.random_range(1..40),
+        rule: if rng.random_bool(0.5) { WindowRule::Slot } else { WindowRule::Anchor },
+        causal: rng.random_bool(0.5),
+    })
 }
 
 #[test]
-fn logits_equal_those_of_specforge() {
-    for (kind, tolerance) in [(Kind::Float, 5e-5), (Kind::BFloat16, 0.03)] {
-        for name in CASES {
-            let case = Case::load(name, kind);
-            let blocks = case.blocks();
-            let expected = Tensors::read(data("drafter").join(name).join("expected.safetensors")).get("logits");
-            let y = case.forward(&blocks, &case.hidden()).detach();
-            let logits = y.linear(&case.head(), None::<Tensor>).view(&expected.size()[..]);
-            let (got, want) = (kept(&logits, &blocks), kept(&expected, &blocks));
-            let error = if kind == Kind::Float { worst(&got, &want) } else { relative(&got, &want) };
-            within(&format!("{name} in {kind:?}"), error, tolerance);
+fn masks_are_those_of_brute_force() {
+    let mut rng = StdRng::seed_from_u64(5);
+    for round in 0..60 {
+        let block = rng.random_range(2..9);
+        let batch = Batch::random(&mut rng, 2, 40, 5);
+        let sliding = any_sliding(&mut rng);
+        let blocks = batch.blocks(block);
+        let config = config(block as i64, sliding);
+        for (layer, rule) in [(LayerType::FullAttention, None), (LayerType::SlidingAttention, sliding)] {
+            let got = BlockMask::dense(&blocks, 40, &config, layer);
+            assert_eq!(
+                Vec::<bool>::try_from(got.view([-1])).unwrap(),
+                batch.brute(block, rule),
+                "round {round}, {rule:?}"
+            );
         }
     }
 }
 
+/// Enough blocks for several groups, whose parts of the context are all different.
 #[test]
-fn labels_and_weights_are_those_of_specforge() {
-    for name in CASES {
-        let case = Case::load(name, Kind::Float);
-        let slots = case.blocks().slots;
-        let expected = Tensors::read(data("drafter").join(name).join("expected.safetensors"));
-        let flat = |t: &str| expected.get(t).view([-1]);
-        let supervised = flat("weights").nonzero().squeeze_dim(1);
-        assert_eq!(slots.index, Vec::<i64>::try_from(supervised.shallow_clone()).unwrap(), "{name}");
-        let labels = flat("labels").index_select(0, &supervised);
-        assert_eq!(slots.label, Vec::<i64>::try_from(labels).unwrap(), "{name}");
-    }
-}
-
-#[test]
-fn loss_numerator_and_denominator_equal_specforges_for_every_gamma() {
-    for name in CASES {
-        let case = Case::load(name, Kind::Float);
-        let blocks = case.blocks();
-        let y = case.forward(&blocks, &case.hidden());
-        let expected = json(data("drafter").join(name).join("expected.json"));
-        for (gamma, want) in expected["ce_by_gamma"].as_object().unwrap() {
-            let loss = case.loss(&y, &blocks, gamma.parse().unwrap());
-            let close = |what: &str, got: f64, want: &serde_json::Value| {
-                let want = want.as_f64().unwrap();
-                within(&format!("{name} {what}"), (got - want).abs(), 1e-5 * want.abs().max(1.0));
-            };
-            close("loss", loss.mean.double_value(&[]), &want["loss"]);
-            close("numerator", loss.numerator.double_value(&[]), &want["numerator"]);
-            close("denominator", loss.denominator, &want["decayed_denominator"]);
-        }
-        let correct = case.loss(&y, &blocks, 4.0).correct.sum(Kind::Int64).int64_value(&[]);
-        let want: i64 = expected["metrics"]["correct"].as_array().unwrap().iter().map(|v| v.as_i64().unwrap()).sum();
-        assert_eq!(correct, want, "{name}");
-    }
-}
-
-#[test]
-fn gradients_of_every_tensor_equal_those_of_specforge() {
-    for name in CASES {
-        let case = Case::load(name, Kind::Float);
-        let blocks = case.blocks();
-        let gamma = json(data("drafter").join(name).join("expected.json"))["gamma"].as_f64().unwrap();
-        case.loss(&case.forward(&blocks, &case.hidden()), &blocks, gamma).mean.backward();
-        let want = Tensors::read(data("drafter").join(name).join("grads_ce.safetensors"));
-        assert_eq!(want.iter().count(), case.drafter.parameters().len());
-        for (tensor, weight) in case.drafter.parameters() {
-            within(&format!("{name} {tensor}"), worst(&weight.grad(), &want.get(tensor)), 5e-6);
+fn groups_see_what_one_dense_mask_shows() {
+    let mut rng = StdRng::seed_from_u64(6);
+    for round in 0..6 {
+        let block = [2, 3, 4][round % 3];
+        let (length, count) = (300, 150);
+        let batch = Batch::random(&mut rng, 2, length, count);
+        let config = config(block as i64, any_sliding(&mut rng));
+        let init = Init { seed: round as i64, final_norm: 1.0 };
+        let drafter = DFlashDrafter::fresh(&config, init, Kind::Float, Device::Cpu);
+        drafter.require_gradients();
+        let blocks = batch.blocks(block);
+        let random = |width: i64, rows: usize| Tensor::randn([2, rows as i64, width], (Kind::Float, Device::Cpu));
+        let (taps, embedded) = (random(config.feature_width(), length), random(config.hidden_size, count * block));
+        let aim = random(config.hidden_size, count * block);
+        let run = |form| {
+            let mask = BlockMask::new(&blocks, length as i64, &config, form, Kind::Float);
+            let y = drafter.forward(&taps, &embedded, &blocks, &mask);
+            (&y * &aim).sum(Kind::Float).backward();
+            let gradients: Vec<Tensor> = drafter.parameters().iter().map(|(_, w)| w.grad().copy()).collect();
+            drafter.parameters().iter().for_each(|(_, w)| w.shallow_clone().zero_grad());
+            (y.detach(), gradients)
+        };
+        let (fused, dense) = (run(MaskForm::Fused), run(MaskForm::Dense));
+        within(&format!("round {round}"), worst(&fused.0, &dense.0), 2e-5);
+        for ((fused, dense), (name, _)) in fused.1.iter().zip(&dense.1).zip(drafter.parameters()) {
+            let size = dense.abs().max().double_value(&[]).max(1.0);
+            within(name, worst(fused, dense) / size, 2e-5);
         }
     }
 }
@@ -141,35 +162,54 @@ fn gradients_of_every_tensor_equal_those_of_specforge() {
 /// The mask as a picture that anyone can check: a block sees the context before its anchor, and itself.
 #[test]
 fn a_block_sees_only_what_lies_before_its_anchor_and_itself() {
-    let case = Case::load("full_b8", Kind::Float);
-    let blocks = case.blocks();
-    let base = case.forward(&blocks, &case.hidden()).detach();
-    let block = case.drafter.config.block_size;
-    let anchors = Vec::<Vec<i64>>::try_from(&blocks.anchors).unwrap();
-    let keep = Vec::<Vec<bool>>::try_from(&blocks.keep).unwrap();
-    for (row, (anchors, keep)) in anchors.iter().zip(&keep).enumerate() {
-        for (j, (&a, _)) in anchors.iter().zip(keep).enumerate().filter(|(_, (_, keep))| **keep) {
-            let rows = |y: &Tensor| y.i((row as i64, j as i64 * block..(j as i64 + 1) * block));
-            let from = case.hidden();
-            let _ = from.i((row as i64, a..)).fill_(7.0);
-            let future = worst(&rows(&case.forward(&blocks, &from).detach()), &rows(&base));
-            assert_eq!(future, 0.0, "block {j} of row {row} sees its anchor's state or what follows");
-            if a > 0 {
-                let before = case.hidden();
-                let _ = before.i((row as i64, a - 1)).fill_(7.0);
-                let past = worst(&rows(&case.forward(&blocks, &before).detach()), &rows(&base));
-                assert!(past > 0.0, "block {j} of row {row} does not see the row before its anchor");
+    for name in CASES {
+        let case = Case::load(name, Kind::Float);
+        let blocks = case.blocks();
+        let base = case.forward(&blocks, &case.hidden()).detach();
+        let block = case.drafter.config.block_size;
+        let anchors = Vec::<Vec<i64>>::try_from(&blocks.anchors).unwrap();
+        let keep = Vec::<Vec<bool>>::try_from(&blocks.keep).unwrap();
+        let rows = case.rows();
+        for (row, (anchors, keep)) in anchors.iter().zip(&keep).enumerate() {
+            for (j, (&a, _)) in anchors.iter().zip(keep).enumerate().filter(|(_, (_, keep))| **keep) {
+                let own = |y: &Tensor| y.i((row as i64, j as i64 * block..(j as i64 + 1) * block));
+                let from = case.hidden();
+                let _ = from.i((row as i64, a..)).fill_(7.0);
+                let future = worst(&own(&case.forward(&blocks, &from).detach()), &own(&base));
+                assert_eq!(future, 0.0, "{name}: block {j} of row {row} sees its anchor's state or what follows");
+                let document = |at: i64| rows[row].documents.map_or(0, |d| d[at as usize]);
+                if a > 0 && document(a - 1) == document(a) {
+                    let before = case.hidden();
+                    let _ = before.i((row as i64, a - 1)).fill_(7.0);
+                    let past = worst(&own(&case.forward(&blocks, &before).detach()), &own(&base));
+                    assert!(past > 0.0, "{name}: block {j} of row {row} does not see the row before its anchor");
+                }
             }
         }
     }
 }
 
+/// At inference a block stands right behind the context; sliding layers must see what they saw in training.
 #[test]
-fn anchors_that_may_be_drawn_are_specforges() {
-    for case in json(data("drafter/anchors.json")).as_array().unwrap() {
-        let mask: Vec<bool> = crate::support::ids(&case["loss_mask"]).iter().map(|&m| m > 0).collect();
-        let valid: Vec<i64> = anchors::valid(&mask).into_iter().map(|a| a as i64).collect();
-        assert_eq!(valid, crate::support::ids(&case["valid"]["two_supervised"]));
+fn a_block_behind_the_context_is_the_block_of_the_training() {
+    for name in ["full_b8", "mixed_sliding_b8", "all_sliding_b16"] {
+        let case = Case::load(name, Kind::Float);
+        let c = &case.drafter.config;
+        let ids: Vec<i64> = (0..30).collect();
+        let row = Row { ids: &ids, loss_mask: &[true; 30], ..Row::default() };
+        let block = c.block_size as usize;
+        let how = Layout { count: 1, block, mask_id: c.mask_token_id, device: Device::Cpu };
+        let blocks = layout(&[row], &[vec![29]], &how);
+        let taps = case.hidden().i((0..1, ..30));
+        let embedded = case.embedded(&blocks);
+        let mask = BlockMask::new(&blocks, 30, c, MaskForm::Dense, Kind::Float);
+        let want = case.drafter.forward(&taps, &embedded, &blocks, &mask).detach();
+        let mut cache = dflash_trainer::drafter::ContextCache::new(&case.drafter, 30, Kind::Float, Device::Cpu);
+        tch::no_grad(|| {
+            cache.extend(&case.drafter, &taps.i((.., ..11)));
+            cache.extend(&case.drafter, &taps.i((.., 11..29)));
+            within(name, worst(&cache.block(&case.drafter, &embedded), &want), 5e-5);
+        });
     }
 }
 
@@ -177,15 +217,20 @@ fn anchors_that_may_be_drawn_are_specforges() {
 fn a_drafter_survives_saving_and_loading() {
     let folder = data("decode/qwen3_b8");
     let target = dflash_trainer::target::TargetConfig::load(&folder.join("target")).unwrap();
-    let drafter = load(&folder.join("drafter"), Kind::BFloat16, Device::Cpu).unwrap();
     let copy = tempfile::tempdir().unwrap();
-    let dir = copy.path().join("export");
-    dflash_trainer::drafter::save(&drafter, &target, &dir).unwrap();
-    let again = load(&dir, Kind::BFloat16, Device::Cpu).unwrap();
-    assert_eq!(again.config, drafter.config);
-    for ((name, a), (_, b)) in drafter.parameters().iter().zip(again.parameters()) {
-        assert_eq!(worst(a, b), 0.0, "{name}");
+    for (name, dir) in [("a", folder.join("drafter")), ("b", data("drafter/mixed_sliding_b8"))] {
+        let mut drafter = load(&dir, Kind::BFloat16, Device::Cpu).unwrap();
+        if let Some(sliding) = &mut drafter.config.sliding {
+            *sliding = Sliding { window: 5, rule: WindowRule::Anchor, causal: false };
+        }
+        let dir = copy.path().join(name);
+        save(&drafter, &target, &dir).unwrap();
+        let again = load(&dir, Kind::BFloat16, Device::Cpu).unwrap();
+        assert_eq!(again.config, drafter.config);
+        for ((name, a), (_, b)) in drafter.parameters().iter().zip(again.parameters()) {
+            assert_eq!(worst(a, b), 0.0, "{name}");
+        }
+        let error = save(&drafter, &target, &dir).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists, "nothing is overwritten");
     }
-    let error = dflash_trainer::drafter::save(&drafter, &target, &dir).unwrap_err();
-    assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists, "nothing is overwritten");
 }

@@ -1,8 +1,11 @@
-//! The trainer against oracles: values of transformers, z-lab and SpecForge, recorded in tests/data.
+//! The trainer against oracles: values of transformers, z-lab and SpecForge, recorded in tests/data, and brute force.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-mod decode;
+mod case;
+mod checkpointing;
 mod drafter;
 mod optim;
+mod parity;
+mod step;
 mod support;
 mod targets;

@@ -18,8 +18,12 @@ impl Tensors {
     }
 
     pub fn get(&self, name: &str) -> Tensor {
-        let found = self.0.iter().find(|(n, _)| n == name);
-        found.unwrap_or_else(|| panic!("no tensor {name}")).1.shallow_clone()
+        self.find(name).unwrap_or_else(|| panic!("no tensor {name}"))
+    }
+
+    /// A tensor that only some files have.
+    pub fn find(&self, name: &str) -> Option<Tensor> {
+        self.0.iter().find(|(n, _)| n == name).map(|(_, t)| t.shallow_clone())
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &(String, Tensor)> {
