@@ -50,6 +50,7 @@ fn problems(c: &Config) -> Vec<(&'static str, &'static str, Problem)> {
         ("train", "candidate_low", (t.candidate_low < 0).then(|| "write 0 or more".to_owned())),
         ("pipeline", "batch_queue", at_least_one(p.batch_queue)),
         ("pipeline", "hs_queue", at_least_one(p.hs_queue)),
+        ("pipeline", "hs_queue_bytes", size(&p.hs_queue_bytes)),
         ("profile", "log_every", at_least_one(c.profile.log_every)),
         (
             "profile",
@@ -58,13 +59,7 @@ fn problems(c: &Config) -> Vec<(&'static str, &'static str, Problem)> {
                 .is_none()
                 .then(|| "write a percentage like \"0.5%\", or \"off\"".to_owned()),
         ),
-        (
-            "profile",
-            "keep",
-            bytes(&c.profile.keep)
-                .is_none()
-                .then(|| "write a size like \"500 MB\" or \"20 GB\", or \"all\"".to_owned()),
-        ),
+        ("profile", "keep", size(&c.profile.keep)),
         ("profile", "bare_every", at_least_one(c.profile.bare_every as usize)),
         ("data", "generate_batch", at_least_one(c.data.generate_batch)),
         ("data", "max_new_tokens", at_least_one(c.data.max_new_tokens)),
@@ -99,6 +94,10 @@ pub(crate) fn bytes(text: &str) -> Option<Option<u64>> {
     };
     let size = digits.parse::<f64>().ok()? * unit;
     (size >= 1e6).then_some(Some(size as u64))
+}
+
+fn size(text: &str) -> Problem {
+    bytes(text).is_none().then(|| "write a size like \"500 MB\" or \"20 GB\", or \"all\"".to_owned())
 }
 
 fn path_missing(path: &Path) -> Problem {

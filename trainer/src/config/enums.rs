@@ -65,6 +65,48 @@ words! {
 }
 
 words! {
+    /// In which order batches of hidden states reach the drafters.
+    Delivery {
+        /// The loader's, whichever target is faster.
+        Strict,
+        /// That in which targets have made them.
+        Arrival,
+    }
+}
+
+words! {
+    /// How hidden states get from target to drafter.
+    Transport {
+        /// By way of main memory.
+        Host,
+        /// From device to device.
+        Peer,
+    }
+}
+
+words! {
+    /// How often a copy of a batch's hidden states is waited for.
+    Synchronisation {
+        /// Once: the taps are joined and copied together.
+        Batched,
+        /// For each tap.
+        PerItem,
+    }
+}
+
+words! {
+    /// Whether packing and copying have a lane of their own.
+    AsyncPostprocess {
+        /// With targets on GPUs.
+        Auto,
+        /// Yes.
+        On,
+        /// No: each target does it between two forward passes.
+        Off,
+    }
+}
+
+words! {
     /// How much is recorded.
     Level {
         /// Nothing.

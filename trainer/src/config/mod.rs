@@ -9,7 +9,10 @@ mod markdown;
 mod section;
 
 pub(crate) use check::{bytes, percent};
-pub use enums::{DeviceChoice, Dtype, FeatureCache, Level, Optimizer, Schedule, Vocabulary};
+pub use enums::{
+    AsyncPostprocess, Delivery, DeviceChoice, Dtype, FeatureCache, Level, Optimizer, Schedule, Synchronisation,
+    Transport, Vocabulary,
+};
 pub use load::ConfigError;
 pub use markdown::markdown;
 pub use section::Key;
@@ -90,10 +93,13 @@ section! {
     Train {
         /// Optimizer steps.
         steps: usize = 1000,
-        /// Sequences in a step (SpecForge: 4).
+        /// Sequences in a step of one drafter (SpecForge: 4). Several drafters see as many times that in a step.
         batch: usize = 4,
         /// Anchors drawn in each sequence at each step (the paper: 512).
         anchors: usize = 512,
+        /// Whether a step always has blocks for that many anchors, also where fewer could be drawn: the same shapes in each
+        /// step keep the allocator quiet. The results are the same.
+        fixed_anchors: bool = true,
         /// Decay of the loss along a block, exp(-(k - 1) / gamma); 0 = the paper's: 7 for block size 16, 5 for 10, 4 for 8.
         gamma: f64 = 0.0,
         /// `full`: cross-entropy over the whole vocabulary (the paper). `candidates`: over the ids of the training
@@ -147,6 +153,23 @@ section! {
         feature_cache: FeatureCache = FeatureCache::Off,
         /// CPU threads of each worker's matrix products; 0 = all cores.
         threads: usize = 0,
+        /// Several targets, e.g. `["cuda:0", "cuda:1"]`: a worker each. Empty: one, on `target_device`.
+        target_devices: Vec<DeviceChoice> = Vec::new(),
+        /// Several drafters: a worker each, which train as one with as many times the batch. Empty: one, on
+        /// `drafter_device`.
+        drafter_devices: Vec<DeviceChoice> = Vec::new(),
+        /// `strict`: batches reach the drafters in the loader's order, so that results do not depend on the number of
+        /// targets or their speed. `arrival`: as they are made.
+        order: Delivery = Delivery::Strict,
+        /// Bytes that `BufferedHSQueue` holds at most, e.g. `"4 GB"`; `"all"`: only `hs_queue` bounds it.
+        hs_queue_bytes: String = "16 GB".to_owned(),
+        /// How hidden states get from a target's device to a drafter's: `host` (by way of main memory) or `peer`.
+        transport: Transport = Transport::Host,
+        /// `batched`: the taps of a batch are copied together, and waited for once. `per_item`: one after the other.
+        synchronisation: Synchronisation = Synchronisation::Batched,
+        /// Whether packing and copying have a lane `post:i` of their own, so that the target runs on meanwhile: `on`, `off`,
+        /// or `auto`: with targets on GPUs.
+        async_postprocess: AsyncPostprocess = AsyncPostprocess::Auto,
     }
 }
 
@@ -210,6 +233,20 @@ section! {
         profile: Profile = Profile::default(),
         /// `[eval]`
         eval: Eval = Eval::default(),
+    }
+}
+
+impl Pipeline {
+    /// Where the targets run, a worker each.
+    #[must_use]
+    pub fn targets(&self) -> Vec<DeviceChoice> {
+        if self.target_devices.is_empty() { vec![self.target_device] } else { self.target_devices.clone() }
+    }
+
+    /// Where the drafters run, a worker each.
+    #[must_use]
+    pub fn drafters(&self) -> Vec<DeviceChoice> {
+        if self.drafter_devices.is_empty() { vec![self.drafter_device] } else { self.drafter_devices.clone() }
     }
 }
 

@@ -22,7 +22,17 @@ pub struct DrafterStep {
     head: Tensor,
     candidates: Option<Candidates>,
     gamma: f64,
-    rng: StdRng,
+    seed: u64,
+}
+
+/// Which rows of which step are learnt from. What is drawn for a row depends on this and the seed alone: several drafters
+/// that share a step's rows draw what one drafter would.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// The step, from 0.
+    pub step: u64,
+    /// Number of the first row among all of the step's.
+    pub first_row: u64,
 }
 
 /// What a step did, still on the device.
@@ -54,7 +64,7 @@ impl DrafterStep {
         Self {
             optimizer: Optimizer::new(drafter.parameters(), settings.into()),
             settings: settings.clone(),
-            rng: StdRng::seed_from_u64(seed),
+            seed,
             drafter,
             embedding,
             head,
@@ -70,6 +80,12 @@ impl DrafterStep {
 
     /// Learns from `taps`, `[b, S, n·D]` on any device: the hidden states of `rows`. `step` counts from 0.
     pub fn run(&mut self, taps: &Tensor, rows: &[Row<'_>], step: usize) -> Stepped {
+        let (loss, slots) = self.backward(taps, rows, Share { step: step as u64, first_row: 0 });
+        Stepped { loss, slots, norm: self.update(step) }
+    }
+
+    /// The first half of a step: leaves the gradients of the rows' own mean loss, for others to reduce.
+    pub fn backward(&mut self, taps: &Tensor, rows: &[Row<'_>], share: Share) -> (Loss, Slots) {
         let stream = self.drafter.stream;
         let taps = {
             let _span = span!("drafter.upload", &stream);
@@ -77,7 +93,7 @@ impl DrafterStep {
         };
         let blocks = {
             let _span = span!("drafter.anchors", &stream);
-            self.draw(rows)
+            self.draw(rows, share)
         };
         let mask = {
             let _span = span!("drafter.mask", &stream);
@@ -89,20 +105,32 @@ impl DrafterStep {
             let embedded = Tensor::embedding(&self.embedding, &blocks.ids, -1, false, false);
             self.drafter.forward(&taps, &embedded, &blocks.positions, &mask)
         };
-        let loss = self.loss(&y, &blocks);
+        let loss = self.loss(&y, &blocks, share.step);
         {
             let _span = span!("drafter.backward", &stream);
             loss.mean.backward();
         }
+        (loss, blocks.slots)
+    }
+
+    /// The loss of no rows at all, which leaves no gradients.
+    pub(super) fn nothing(&self) -> Loss {
+        let device = self.embedding.device();
+        let zero = Tensor::zeros([], (tch::Kind::Float, device));
+        let correct = Tensor::zeros([0], (tch::Kind::Bool, device));
+        Loss { mean: zero.shallow_clone(), numerator: zero, denominator: 0.0, correct }
+    }
+
+    /// The second half: clips the gradients, updates the weights; returns the norm before clipping, a scalar.
+    pub fn update(&mut self, step: usize) -> Tensor {
+        let stream = self.drafter.stream;
         let norm = {
             let _span = span!("drafter.clip", &stream);
             self.optimizer.clip()
         };
-        {
-            let _span = span!("drafter.step", &stream);
-            self.optimizer.step(self.rate_factor(step));
-        }
-        Stepped { loss, slots: blocks.slots, norm }
+        let _span = span!("drafter.step", &stream);
+        self.optimizer.step(self.rate_factor(step));
+        norm
     }
 
     /// What the schedule makes of the learning rate at a step, counted from 0.
@@ -111,19 +139,31 @@ impl DrafterStep {
         optim::factor(s.schedule, step, s.steps, s.warmup)
     }
 
-    fn draw(&mut self, rows: &[Row<'_>]) -> Blocks {
-        let n = self.settings.anchors;
-        let drawn: Vec<_> = rows.iter().map(|row| anchors::draw(row.loss_mask, n, &mut self.rng)).collect();
+    fn draw(&self, rows: &[Row<'_>], share: Share) -> Blocks {
+        let most = self.settings.anchors;
+        let rng = |row: usize| rng(self.seed, share.step, share.first_row + row as u64);
+        let drawn: Vec<_> =
+            rows.iter().enumerate().map(|(i, row)| anchors::draw(row.loss_mask, most, &mut rng(i))).collect();
+        let n = if self.settings.fixed_anchors { most } else { drawn.iter().map(Vec::len).max().unwrap_or(0).max(1) };
         let c = &self.drafter.config;
         anchors::layout(rows, &drawn, n, c.block_size as usize, c.mask_token_id, self.embedding.device())
     }
 
-    fn loss(&mut self, y: &Tensor, blocks: &Blocks) -> Loss {
+    fn loss(&self, y: &Tensor, blocks: &Blocks, step: u64) -> Loss {
         let _span = span!("drafter.loss", &self.drafter.stream);
         let rows = match &self.candidates {
-            Some(candidates) => candidates.draw(&self.head, &mut self.rng),
+            Some(candidates) => candidates.draw(&self.head, &mut rng(self.seed, step, u64::MAX)),
             None => HeadRows { weight: self.head.shallow_clone(), row_of: None },
         };
         cross_entropy(y, &blocks.slots, &rows, self.gamma)
     }
+}
+
+/// Random numbers of one row of one step.
+fn rng(seed: u64, step: u64, row: u64) -> StdRng {
+    let mut key = [0; 32];
+    for (part, value) in key.chunks_exact_mut(8).zip([seed, step, row]) {
+        part.copy_from_slice(&value.to_le_bytes());
+    }
+    StdRng::from_seed(key)
 }
