@@ -37,6 +37,7 @@ fn problems(c: &Config) -> Vec<(&'static str, &'static str, Problem)> {
         ("train", "steps", at_least_one(t.steps)),
         ("train", "batch", at_least_one(t.batch)),
         ("train", "anchors", at_least_one(t.anchors)),
+        ("train", "accumulate", at_least_one(t.accumulate)),
         ("train", "gamma", not_negative(t.gamma)),
         ("train", "learning_rate", positive(t.learning_rate)),
         ("train", "muon_learning_rate", positive(t.muon_learning_rate)),

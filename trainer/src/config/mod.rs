@@ -100,6 +100,8 @@ section! {
         /// Whether a step always has blocks for that many anchors, also where fewer could be drawn: the same shapes in each
         /// step keep the allocator quiet. The results are the same.
         fixed_anchors: bool = true,
+        /// Batches whose gradients add up to one step (SpecForge: 1); the mean of their losses is what a step follows.
+        accumulate: usize = 1,
         /// Decay of the loss along a block, exp(-(k - 1) / gamma); 0 = the paper's: 7 for block size 16, 5 for 10, 4 for 8.
         gamma: f64 = 0.0,
         /// `full`: cross-entropy over the whole vocabulary (the paper). `candidates`: over the ids of the training

@@ -55,7 +55,8 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
         csv: Option<MetricsWriter>,
     ) -> Self {
         let waits = Waits { since: Instant::now(), seconds: 0.0 };
-        Self { shared, lane: lane(group.rank()), work, group, csv, waits, made: Made::default() }
+        let made = Made { steps: shared.first, ..Made::default() };
+        Self { shared, lane: lane(group.rank()), work, group, csv, waits, made }
     }
 
     /// Until the hidden states end, or another drafter does.
@@ -70,9 +71,9 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
 
     fn loop_(&mut self) -> Result<(), String> {
         let depths = Depths::new(self.shared);
-        while self.made.steps < self.shared.steps {
-            let step = self.made.steps;
-            let guard = begin_iteration(self.shared.kind(step as u64));
+        let batches = (self.shared.steps - self.shared.first.min(self.shared.steps)) * self.shared.accumulate;
+        for batch in 0..batches {
+            let guard = begin_iteration(self.shared.kind(batch as u64));
             let Some((states, left)) = self.wait() else {
                 guard.kind(Kind::Drain);
                 break;
@@ -87,9 +88,12 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
                 guard.kind(Kind::Drain);
                 break;
             }
-            self.work.update(step);
-            self.made.steps += 1;
             self.made.tokens += own;
+            if !(batch + 1).is_multiple_of(self.shared.accumulate) {
+                continue;
+            }
+            self.work.update(self.made.steps);
+            self.made.steps += 1;
             let figures = self.read_back();
             {
                 let _span = span!("drafter.log");
@@ -157,7 +161,7 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
         let step = self.made.steps;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let row = MetricsRow {
-            attempt: 1,
+            attempt: self.shared.attempt,
             step: step as u64,
             time_ns: i64::try_from(now.as_nanos()).unwrap_or(i64::MAX),
             loss: f.loss,

@@ -11,7 +11,7 @@ use std::time::Instant;
 /// Name of the lane.
 pub(super) const LANE: &str = "loader";
 
-/// Makes the batches of `shared.steps` steps, or until the queue is closed; returns the loop's seconds.
+/// Makes the batches of the steps to make, or until the queue is closed; returns the loop's seconds.
 ///
 /// A step's samples are picked together and then shared out: several drafters see in a step what one drafter with as many
 /// times the batch would see.
@@ -23,26 +23,26 @@ pub(super) fn load<W: World>(
 ) -> Result<f64, String> {
     let depth = shared.profiler.counter("queue.batches.depth", "items");
     let began = Instant::now();
-    let drafters = shared.drafters as u64;
-    let mut step_samples = Vec::new();
+    let (drafters, of_step) = (shared.drafters as u64, shared.step_batches());
+    let first = shared.first as u64 * of_step;
+    let mut picked = Vec::new();
     let mut seen = Seen { read_once: shared.read_once, samples: HashSet::new() };
-    for number in 0..shared.steps as u64 * drafters {
-        let guard = begin_iteration(shared.kind(number));
-        let first_row = (number % drafters) as usize * batch;
+    for number in first..shared.steps as u64 * of_step {
+        let guard = begin_iteration(shared.kind(number - first));
         let samples = {
             let _span = span!("load.read");
             work.read();
-            if first_row == 0 {
-                step_samples = order.next();
+            if number.is_multiple_of(drafters) {
+                picked = order.next();
             }
-            share(&step_samples, first_row, batch)
+            share(&picked, (number % drafters) as usize, batch)
         };
         let made = {
             let _span = span!("load.pack");
             let rows: Vec<&[i64]> = samples.iter().map(|&i| shared.samples[i].ids.as_slice()).collect();
-            let ids = work.pack(&rows);
-            let unread = seen.unread(&samples);
-            Batch { number, step: number / drafters, first_row: first_row as u64, samples, unread, ids }
+            let (ids, unread) = (work.pack(&rows), seen.unread(&samples));
+            let first_row = number % of_step * batch as u64;
+            Batch { number, step: number / of_step, first_row, samples, unread, ids }
         };
         {
             let _span = span!("load.put");
@@ -53,15 +53,15 @@ pub(super) fn load<W: World>(
             };
             depth.record(now.items as f64);
         }
-        shared.report(LANE, number);
+        shared.report(LANE, number - first);
     }
     shared.batches.close();
     Ok(began.elapsed().as_secs_f64())
 }
 
-/// The part of a step's samples that begins at a row. The last step of an epoch may have too few for all.
-fn share(step: &[usize], first_row: usize, batch: usize) -> Vec<usize> {
-    step[first_row.min(step.len())..(first_row + batch).min(step.len())].to_vec()
+/// A drafter's part of the samples that were picked for all. The last ones of an epoch may be too few for all.
+fn share(picked: &[usize], drafter: usize, batch: usize) -> Vec<usize> {
+    picked.iter().skip(drafter * batch).take(batch).copied().collect()
 }
 
 /// Which samples are in a batch already that somebody reads. Told here, in the loader's order, so that it does not depend
@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn a_step_is_shared_out_in_order_and_the_last_may_get_none() {
         let step = [7, 8, 9];
-        assert_eq!([0, 2, 4].map(|row| share(&step, row, 2)), [vec![7, 8], vec![9], vec![]]);
+        assert_eq!([0, 1, 2].map(|drafter| share(&step, drafter, 2)), [vec![7, 8], vec![9], vec![]]);
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 use super::checkpoint::Checkpoints;
 use super::crew::{self, Crew, TargetWorker};
-use super::metrics::Metrics;
 use super::observe::Observer;
 use super::scene::Scene;
 use super::step::DrafterStep;
@@ -87,6 +86,8 @@ pub fn run(parts: Parts<'_>) -> Result<Outcome, TrainError> {
         samples: parts.samples,
         profiler: parts.profiler,
         observer: parts.observer,
+        first: 0,
+        attempt: 1,
         targets: parts.targets.len(),
         drafters: parts.drafter_devices.len(),
         on_gpu: first.device().is_cuda(),
@@ -119,14 +120,10 @@ fn learners<'a>(parts: &Parts<'a>, target: &Target) -> Vec<(String, Learner<'a>)
     let (train, samples) = (&parts.config.train, parts.samples);
     let learner = |&device: &Device| {
         let drafter = replica(&parts.drafter, device);
-        let metrics = Metrics::new(drafter.config.block_size as usize);
         let seen = samples.iter().flat_map(|s| s.ids.iter().copied());
         let rows = (target.embedding.to_device(device), target.head.to_device(device));
         let step = DrafterStep::new(train, drafter, rows, seen, ANCHOR_STREAM ^ parts.config.run.seed);
-        let checkpoints = Arc::clone(&checkpoints);
-        let learner =
-            Learner { step, samples, metrics, checkpoints, learning_rate: train.learning_rate, pending: None };
-        (device_name(device), learner)
+        (device_name(device), Learner::new(step, samples, Arc::clone(&checkpoints), train.learning_rate))
     };
     parts.drafter_devices.iter().map(learner).collect()
 }

@@ -17,6 +17,9 @@ pub(super) struct Scene<'a> {
     pub(super) samples: &'a [Text],
     pub(super) profiler: &'a Profiler,
     pub(super) observer: &'a dyn Observer,
+    /// Steps that were made by earlier attempts, and which attempt this is.
+    pub(super) first: usize,
+    pub(super) attempt: u32,
     /// Targets and drafters there are.
     pub(super) targets: usize,
     pub(super) drafters: usize,
@@ -34,13 +37,17 @@ impl<'a> Scene<'a> {
         let (config, pipeline) = (self.config, &self.config.pipeline);
         let strict = pipeline.order == Delivery::Strict;
         let room = self.room();
+        let first = (self.first * self.drafters * config.train.accumulate) as u64;
         self.note_capacities(room);
         let hidden_states =
-            if strict { BufferedHSQueue::strict(room, 0, self.drafters) } else { BufferedHSQueue::arrival(room) };
+            if strict { BufferedHSQueue::strict(room, first, self.drafters) } else { BufferedHSQueue::arrival(room) };
         let post = |_| BufferedHSQueue::arrival(Room::items(post_loop::DEPTH));
         Shared {
             samples: self.samples,
             steps: config.train.steps,
+            first: self.first,
+            attempt: self.attempt,
+            accumulate: config.train.accumulate,
             targets: self.targets,
             drafters: self.drafters,
             strict,

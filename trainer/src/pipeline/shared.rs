@@ -13,7 +13,13 @@ use std::sync::{Mutex, PoisonError};
 /// Queues, settings and the first failure.
 pub(super) struct Shared<'a, W: World> {
     pub(super) samples: &'a [Text],
+    /// The step that the training ends with, and the one that it begins with: 0, or where an earlier attempt ended.
     pub(super) steps: usize,
+    pub(super) first: usize,
+    /// Which attempt this is, from 1.
+    pub(super) attempt: u32,
+    /// Batches of a step for each drafter.
+    pub(super) accumulate: usize,
     /// Targets and drafters there are.
     pub(super) targets: usize,
     pub(super) drafters: usize,
@@ -88,6 +94,11 @@ impl<W: World> Shared<'_, W> {
         if (iteration + 1).is_multiple_of(self.log_every) {
             lane::report(self.observer, lane, iteration);
         }
+    }
+
+    /// Batches of a step for all drafters.
+    pub(super) fn step_batches(&self) -> u64 {
+        (self.drafters * self.accumulate) as u64
     }
 
     /// The drafter that a batch goes to, where that is known before it is there.

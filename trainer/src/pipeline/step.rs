@@ -78,13 +78,13 @@ impl DrafterStep {
         self.drafter.stream = instrument::stream(self.embedding.device());
     }
 
-    /// Learns from `taps`, `[b, S, n·D]` on any device: the hidden states of `rows`. `step` counts from 0.
+    /// A whole step of one batch from `taps`, `[b, S, n·D]` on any device: the hidden states of `rows`. `step` counts from 0.
     pub fn run(&mut self, taps: &Tensor, rows: &[Row<'_>], step: usize) -> Stepped {
         let (loss, slots) = self.backward(taps, rows, Share { step: step as u64, first_row: 0 });
         Stepped { loss, slots, norm: self.update(step) }
     }
 
-    /// The first half of a step: leaves the gradients of the rows' own mean loss, for others to reduce.
+    /// The first half of a step: adds the gradients of the rows' own mean loss over `accumulate`, for others to reduce.
     pub fn backward(&mut self, taps: &Tensor, rows: &[Row<'_>], share: Share) -> (Loss, Slots) {
         let stream = self.drafter.stream;
         let taps = {
@@ -108,17 +108,9 @@ impl DrafterStep {
         let loss = self.loss(&y, &blocks, share.step);
         {
             let _span = span!("drafter.backward", &stream);
-            loss.mean.backward();
+            (&loss.mean / self.settings.accumulate as f64).backward();
         }
         (loss, blocks.slots)
-    }
-
-    /// The loss of no rows at all, which leaves no gradients.
-    pub(super) fn nothing(&self) -> Loss {
-        let device = self.embedding.device();
-        let zero = Tensor::zeros([], (tch::Kind::Float, device));
-        let correct = Tensor::zeros([0], (tch::Kind::Bool, device));
-        Loss { mean: zero.shallow_clone(), numerator: zero, denominator: 0.0, correct }
     }
 
     /// The second half: clips the gradients, updates the weights; returns the norm before clipping, a scalar.

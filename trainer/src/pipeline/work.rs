@@ -71,7 +71,7 @@ pub(super) trait Learn<W: World>: Send {
     /// Gradients of one batch.
     fn backward(&mut self, states: &HiddenStates<W::Taps>) -> Result<(), String>;
 
-    /// Makes the gradients those of all drafters' batches together.
+    /// Makes the gradients of the last batch those of all drafters' last batches together.
     fn reduce(&mut self, group: &mut dyn Collective) -> Result<(), Ended>;
 
     /// Updates the weights; `step` counts from 0.

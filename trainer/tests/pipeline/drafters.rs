@@ -43,6 +43,14 @@ fn four_drafters_of_which_some_get_no_rows_equal_one() {
 }
 
 #[test]
+fn accumulated_batches_are_reduced_one_by_one() {
+    let (one, two) = both(2, 4, |c| c.train.accumulate = 3);
+    same(&one, &two);
+    let (plain, _) = both(2, 4, |_| ());
+    assert!(worst(&one, &plain) > 1e-3, "a step of three batches is another one");
+}
+
+#[test]
 fn the_candidates_are_the_same_on_all_drafters() {
     let (one, two) = both(2, 4, |c| {
         c.train.vocabulary = Vocabulary::Candidates;

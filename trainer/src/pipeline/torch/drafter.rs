@@ -19,15 +19,20 @@ use tch::{Device, Kind, Tensor};
 /// Trains one drafter.
 pub(in crate::pipeline) struct Learner<'a> {
     pub(in crate::pipeline) step: DrafterStep,
-    pub(in crate::pipeline) samples: &'a [Text],
-    pub(in crate::pipeline) metrics: Metrics,
-    pub(in crate::pipeline) checkpoints: Arc<Checkpoints<'a>>,
-    pub(in crate::pipeline) learning_rate: f64,
-    pub(in crate::pipeline) pending: Option<Pending>,
+    samples: &'a [Text],
+    metrics: Metrics,
+    checkpoints: Arc<Checkpoints<'a>>,
+    learning_rate: f64,
+    /// Batches of the step that is under way.
+    pending: Vec<Pending>,
+    /// Weight of the last batch's loss among the drafters'.
+    weight: f64,
+    /// Gradients of the step that is under way, of all drafters together; none with one drafter.
+    reduced: Vec<Tensor>,
 }
 
-/// A step between its two halves.
-pub(in crate::pipeline) struct Pending {
+/// A batch whose step is not made yet.
+struct Pending {
     loss: Loss,
     slots: Slots,
     tokens: u64,
@@ -35,15 +40,27 @@ pub(in crate::pipeline) struct Pending {
 }
 
 impl<'a> Learner<'a> {
+    pub(in crate::pipeline) fn new(
+        step: DrafterStep,
+        samples: &'a [Text],
+        checkpoints: Arc<Checkpoints<'a>>,
+        learning_rate: f64,
+    ) -> Self {
+        let metrics = Metrics::new(step.drafter.config.block_size as usize);
+        let (pending, reduced) = (Vec::new(), Vec::new());
+        Self { step, samples, metrics, checkpoints, learning_rate, pending, weight: 0.0, reduced }
+    }
+
     fn rows(&self, samples: &[usize]) -> Vec<Row<'a>> {
         samples.iter().map(|&i| self.samples[i].row()).collect()
     }
 
-    /// Every weight with its gradient; zeros where a batch had none.
-    fn gradients(&self) -> Vec<(Tensor, Tensor)> {
-        let gradient = |weight: &Tensor| Some(weight.grad()).filter(Tensor::defined);
+    /// Every weight's gradient; zeros where a batch had none.
+    fn gradients(&self) -> Vec<Tensor> {
         let parameters = self.step.drafter.parameters().iter();
-        parameters.map(|(_, w)| (w.shallow_clone(), gradient(w).unwrap_or_else(|| w.zeros_like().detach()))).collect()
+        parameters
+            .map(|(_, w)| Some(w.grad()).filter(Tensor::defined).unwrap_or_else(|| w.detach().zeros_like()))
+            .collect()
     }
 }
 
@@ -54,14 +71,16 @@ impl Learn<Torch<'_>> for Learner<'_> {
 
     fn backward(&mut self, states: &HiddenStates<Tensor>) -> Result<(), String> {
         let rows = self.rows(&states.samples);
-        let (loss, slots) = if rows.is_empty() {
-            (self.step.nothing(), Slots::default())
-        } else {
-            self.step.backward(&states.taps, &rows, Share { step: states.step, first_row: states.first_row })
-        };
+        self.weight = 0.0;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let share = Share { step: states.step, first_row: states.first_row };
+        let (loss, slots) = self.step.backward(&states.taps, &rows, share);
+        self.weight = loss.denominator;
         let tokens = rows.iter().map(|row| row.ids.len() as u64).sum();
         let supervised = rows.iter().map(|row| row.loss_mask.iter().filter(|&&m| m).count() as u64).sum();
-        self.pending = Some(Pending { loss, slots, tokens, supervised });
+        self.pending.push(Pending { loss, slots, tokens, supervised });
         Ok(())
     }
 
@@ -70,19 +89,25 @@ impl Learn<Torch<'_>> for Learner<'_> {
     fn reduce(&mut self, group: &mut dyn Collective) -> Result<(), Ended> {
         let _guard = tch::no_grad_guard();
         let _span = span!("drafter.reduce", &self.step.drafter.stream);
-        let weight = self.pending.as_ref().map_or(0.0, |pending| pending.loss.denominator);
-        let (weights, mut gradients): (Vec<_>, Vec<_>) = self.gradients().into_iter().unzip();
-        group.mean(&mut gradients, weight)?;
-        for (weight, gradient) in weights.iter().zip(&gradients) {
-            set_gradient(weight, gradient);
-        }
+        let mut gradients = self.gradients();
+        group.mean(&mut gradients, self.weight)?;
+        // A step may have several batches: their means add up until it is made.
+        self.reduced = if self.reduced.is_empty() {
+            gradients
+        } else {
+            self.reduced.iter().zip(&gradients).map(|(sum, gradient)| sum + gradient).collect()
+        };
+        self.step.drafter.parameters().iter().for_each(|(_, weight)| weight.shallow_clone().zero_grad());
         Ok(())
     }
 
     fn update(&mut self, step: usize) {
+        for ((_, weight), gradient) in self.step.drafter.parameters().iter().zip(std::mem::take(&mut self.reduced)) {
+            set_gradient(weight, &gradient);
+        }
         let norm = self.step.update(step);
-        if let Some(Pending { loss, slots, tokens, supervised }) = self.pending.take() {
-            self.metrics.add(&loss, slots, norm, tokens, supervised);
+        for Pending { loss, slots, tokens, supervised } in self.pending.drain(..) {
+            self.metrics.add(&loss, slots, norm.shallow_clone(), tokens, supervised);
         }
     }
 
