@@ -118,7 +118,7 @@ words! {
     }
 }
 
-/// A device, written `auto`, `cpu` or `cuda:N`.
+/// A device, written `auto`, `cpu`, `cuda:N` or `sim:N`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum DeviceChoice {
@@ -128,6 +128,8 @@ pub enum DeviceChoice {
     Cpu,
     /// A GPU by its number.
     Cuda(usize),
+    /// A simulated device by its number.
+    Sim(usize),
 }
 
 impl TryFrom<String> for DeviceChoice {
@@ -138,10 +140,15 @@ impl TryFrom<String> for DeviceChoice {
             "auto" => Ok(Self::Auto),
             "cpu" => Ok(Self::Cpu),
             "cuda" => Ok(Self::Cuda(0)),
+            "sim" => Ok(Self::Sim(0)),
             _ => text
-                .strip_prefix("cuda:")
-                .and_then(|n| n.parse().ok())
-                .map(Self::Cuda)
+                .split_once(':')
+                .and_then(|(kind, n)| Some((kind, n.parse().ok()?)))
+                .and_then(|(kind, n)| match kind {
+                    "cuda" => Some(Self::Cuda(n)),
+                    "sim" => Some(Self::Sim(n)),
+                    _ => None,
+                })
                 .ok_or_else(|| format!("`{text}` is no device; write \"auto\", \"cpu\" or \"cuda:0\"")),
         }
     }
@@ -153,6 +160,7 @@ impl From<DeviceChoice> for String {
             DeviceChoice::Auto => "auto".to_owned(),
             DeviceChoice::Cpu => "cpu".to_owned(),
             DeviceChoice::Cuda(n) => format!("cuda:{n}"),
+            DeviceChoice::Sim(n) => format!("sim:{n}"),
         }
     }
 }

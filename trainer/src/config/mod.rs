@@ -3,12 +3,15 @@
 //! Relative paths are relative to the current directory, as the command line's are.
 
 mod check;
+mod check_sim;
 mod enums;
 mod load;
 mod markdown;
 mod section;
+mod sim;
 
 pub(crate) use check::{bytes, percent};
+pub(crate) use check_sim::{Planted, planted};
 pub use enums::{
     AsyncPostprocess, Delivery, DeviceChoice, Dtype, FeatureCache, Level, Optimizer, Schedule, Synchronisation,
     Transport, Vocabulary,
@@ -16,8 +19,10 @@ pub use enums::{
 pub use load::ConfigError;
 pub use markdown::markdown;
 pub use section::Key;
+pub use sim::{Lasting, Law};
 
 use section::section;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 section! {
@@ -217,6 +222,28 @@ section! {
 }
 
 section! {
+    /// Simulated devices (`sim`, `sim:1`, …): stages last as long as told here and compute nothing.
+    Sim {
+        /// How long stages last, by their names: `"target.forward" = "20 ms"`, `"uniform 10 ms 30 ms"`, `"normal 20 ms 2
+        /// ms"` (mean, standard deviation) or `"exponential 20 ms"`. A stage that is not named takes no time.
+        stages: BTreeMap<String, Lasting> = BTreeMap::new(),
+        /// How far the host may be ahead of a device's work when it leaves a stage; 0 = it waits for each.
+        run_ahead: Lasting = Lasting { law: Law::Constant, first: 0.0, second: 0.0 },
+        /// Made-up texts.
+        samples: usize = 256,
+        /// Shortest text, tokens.
+        shortest: usize = 3072,
+        /// Longest text, tokens.
+        longest: usize = 3072,
+        /// Bytes of one token's hidden states (Qwen3-8B, five taps, bfloat16: 40,960).
+        token_bytes: u64 = 40_960,
+        /// A worker that fails, to see what becomes of the others: `"drafter:1 panics at 7"`, `"target:0 fails at 3"`
+        /// (its lane, its iteration); empty = none.
+        fail: String = String::new(),
+    }
+}
+
+section! {
     /// A whole configuration file.
     Config {
         /// `[run]`
@@ -235,10 +262,18 @@ section! {
         profile: Profile = Profile::default(),
         /// `[eval]`
         eval: Eval = Eval::default(),
+        /// `[sim]`
+        sim: Sim = Sim::default(),
     }
 }
 
 impl Pipeline {
+    /// Whether any worker is on a simulated device; then all are.
+    #[must_use]
+    pub fn is_simulated(&self) -> bool {
+        self.targets().iter().chain(&self.drafters()).any(|device| matches!(device, DeviceChoice::Sim(_)))
+    }
+
     /// Where the targets run, a worker each.
     #[must_use]
     pub fn targets(&self) -> Vec<DeviceChoice> {
@@ -255,7 +290,7 @@ impl Pipeline {
 impl Config {
     /// The keys of every section, in the order of the file.
     #[must_use]
-    pub fn sections() -> [(&'static str, &'static [Key]); 8] {
+    pub fn sections() -> [(&'static str, &'static [Key]); 9] {
         [
             ("run", Run::KEYS),
             ("model", Model::KEYS),
@@ -265,6 +300,7 @@ impl Config {
             ("pipeline", Pipeline::KEYS),
             ("profile", Profile::KEYS),
             ("eval", Eval::KEYS),
+            ("sim", Sim::KEYS),
         ]
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn load<W: World>(
         let guard = begin_iteration(shared.kind(number - first));
         let samples = {
             let _span = span!("load.read");
-            work.read();
+            work.read()?;
             if number.is_multiple_of(drafters) {
                 picked = order.next();
             }
@@ -40,7 +40,7 @@ pub(super) fn load<W: World>(
         let made = {
             let _span = span!("load.pack");
             let rows: Vec<&[i64]> = samples.iter().map(|&i| shared.samples[i].ids.as_slice()).collect();
-            let (ids, unread) = (work.pack(&rows), seen.unread(&samples));
+            let (ids, unread) = (work.pack(&rows)?, seen.unread(&samples));
             let first_row = number % of_step * batch as u64;
             Batch { number, step: number / of_step, first_row, samples, unread, ids }
         };

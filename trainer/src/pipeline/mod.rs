@@ -15,6 +15,7 @@ mod queue;
 mod run;
 mod scene;
 mod shared;
+mod sim;
 mod step;
 mod target_loop;
 mod torch;
@@ -24,6 +25,7 @@ mod work;
 pub use observe::{LaneReport, Observer, StageMean, Step};
 pub use queue::{BufferedHSQueue, Depth, Room};
 pub use run::{Outcome, Parts, Stop, Text, run};
+pub use sim::{Simulated, Simulation, simulate};
 pub use step::{DrafterStep, Share, Stepped};
 
 /// Sequences on their way to a target.

@@ -32,10 +32,12 @@ pub(super) trait World: Sized {
 /// The loader's work.
 pub(super) trait Load<W: World>: Send {
     /// Before a batch is picked.
-    fn read(&mut self) {}
+    fn read(&mut self) -> Result<(), String> {
+        Ok(())
+    }
 
     /// Pads rows to a batch.
-    fn pack(&mut self, rows: &[&[i64]]) -> W::Ids;
+    fn pack(&mut self, rows: &[&[i64]]) -> Result<W::Ids, String>;
 }
 
 /// A target's work. Spans `target.upload` and `target.forward` are its own.

@@ -1,6 +1,7 @@
 //! A training run from its configuration to its exported drafter, all of it recorded in a run directory.
 
 use super::record::start_profiler;
+use super::simulate::simulate;
 use crate::TextTools;
 use crate::config::{Config, DeviceChoice};
 use crate::data::{PreloadedDataset, cached};
@@ -38,8 +39,8 @@ pub struct Trained {
     pub tokens_per_s: f64,
     /// Each lane's loop, in seconds by a clock that is not the profiler's.
     pub loop_seconds: Vec<(String, f64)>,
-    /// The exported drafter.
-    pub drafter: PathBuf,
+    /// The exported drafter; none comes of a simulation.
+    pub drafter: Option<PathBuf>,
     /// It was stopped before its end.
     pub stopped: bool,
     /// What the recorder could not do, if anything.
@@ -66,6 +67,9 @@ pub fn train(
     stop: Stop<'_>,
     begun: impl FnOnce(&RunDir),
 ) -> Result<Trained, TrainError> {
+    if config.pipeline.is_simulated() {
+        return simulate(config, options, observer, stop, begun);
+    }
     let loaded = load(config, options)?;
     let target_config = loaded.target_config.clone();
     let run = RunDir::create(&config.run.dir, &config.run.name, manifest(config, options))?;
@@ -146,7 +150,7 @@ fn texts(dataset: &PreloadedDataset) -> Vec<Text> {
     dataset.samples().iter().map(text).collect()
 }
 
-fn manifest(config: &Config, options: &TrainOptions) -> Manifest {
+pub(super) fn manifest(config: &Config, options: &TrainOptions) -> Manifest {
     let mut manifest = Manifest::default();
     manifest.command.clone_from(&options.command);
     manifest.version = env!("CARGO_PKG_VERSION").to_owned();
@@ -189,11 +193,11 @@ fn export(
     drafter::save(&outcome.drafter, target, &dir).map_err(|source| TrainError::Save { path: dir.clone(), source })?;
     let pipeline::Outcome { steps, tokens_per_s, loop_seconds, .. } = outcome;
     let stopped = steps < config.train.steps;
-    Ok(Trained { run: run.clone(), steps, tokens_per_s, loop_seconds, drafter: dir, stopped, trouble })
+    Ok(Trained { run: run.clone(), steps, tokens_per_s, loop_seconds, drafter: Some(dir), stopped, trouble })
 }
 
 /// Writes the outcome into run.json.
-fn close(run: &RunDir, trained: &Result<Trained, TrainError>) -> Result<(), TrainError> {
+pub(super) fn close(run: &RunDir, trained: &Result<Trained, TrainError>) -> Result<(), TrainError> {
     let mut manifest = run.manifest()?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     manifest.ended_unix_ns = i64::try_from(now.as_nanos()).ok();

@@ -3,4 +3,5 @@
 
 mod drafters;
 mod equality;
+mod simulated;
 mod support;

@@ -31,7 +31,7 @@ impl<'a> World for Torch<'a> {
 pub(super) struct Padder;
 
 impl Load<Torch<'_>> for Padder {
-    fn pack(&mut self, rows: &[&[i64]]) -> Tensor {
-        pad_rows(rows)
+    fn pack(&mut self, rows: &[&[i64]]) -> Result<Tensor, String> {
+        Ok(pad_rows(rows))
     }
 }
