@@ -56,7 +56,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if let Some(trouble) = &trained.trouble {
         say(&format!("dflash: the recording is incomplete: {trouble}"));
     }
-    say(&format!("{} steps; drafter in {}", trained.steps, trained.drafter.display()));
+    say(&match &trained.drafter {
+        Some(drafter) => format!("{} steps; drafter in {}", trained.steps, drafter.display()),
+        None => format!("{} steps, simulated", trained.steps),
+    });
     output::print(format!("{}\n", trained.run.path().display()).as_bytes())?;
     Ok(if trained.stopped { stop.exit_code().map_or(ExitCode::SUCCESS, ExitCode::from) } else { ExitCode::SUCCESS })
 }

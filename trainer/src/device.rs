@@ -17,6 +17,10 @@ pub fn resolve(choice: DeviceChoice) -> Result<Device, TrainError> {
         DeviceChoice::Auto if gpus > 0 => Ok(Device::Cuda(0)),
         DeviceChoice::Auto => Ok(Device::Cpu),
         DeviceChoice::Cuda(n) if n < gpus => Ok(Device::Cuda(n)),
+        DeviceChoice::Sim(n) => Err(TrainError::Device {
+            device: format!("sim:{n}"),
+            why: "a simulated device computes nothing: only `dflash train` knows it".to_owned(),
+        }),
         DeviceChoice::Cuda(n) => Err(TrainError::Device { device: format!("cuda:{n}"), why: library.why_not(gpus) }),
     }
 }

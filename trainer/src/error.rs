@@ -60,7 +60,7 @@ pub enum TrainError {
     #[error("{lane} failed: {cause}")]
     Lane {
         /// The lane.
-        lane: &'static str,
+        lane: String,
         /// Why.
         cause: String,
     },

@@ -1,14 +1,19 @@
 //! Values that the types allow and the training cannot use.
 
-use super::{Config, ConfigError};
+use super::{Config, ConfigError, check_sim as sim};
 use std::path::Path;
 
 type Problem = Option<String>;
 
 /// Refuses a configuration that cannot work, naming the key.
 pub(super) fn check(config: &Config, path: &Path) -> Result<(), ConfigError> {
-    for (section, key, problem) in problems(config) {
-        if let Some(problem) = problem {
+    // What simulated workers do not need may be missing.
+    let unused = |section: &str, key: &str| {
+        config.pipeline.is_simulated()
+            && (matches!(section, "model" | "data") || (section, key) == ("drafter", "mask_token_id"))
+    };
+    for (section, key, problem) in problems(config).into_iter().chain(sim::problems(config)) {
+        if let Some(problem) = problem.filter(|_| !unused(section, key)) {
             return Err(ConfigError::Value { path: path.into(), section, key, problem });
         }
     }
@@ -39,6 +44,7 @@ fn problems(c: &Config) -> Vec<(&'static str, &'static str, Problem)> {
         ("train", "steps", at_least_one(t.steps)),
         ("train", "batch", at_least_one(t.batch)),
         ("train", "anchors", at_least_one(t.anchors)),
+        ("train", "accumulate", at_least_one(t.accumulate)),
         ("train", "gamma", not_negative(t.gamma)),
         ("train", "learning_rate", positive(t.learning_rate)),
         ("train", "muon_learning_rate", positive(t.muon_learning_rate)),
@@ -58,6 +64,7 @@ fn problems(c: &Config) -> Vec<(&'static str, &'static str, Problem)> {
         ("train", "candidate_low", (t.candidate_low < 0).then(|| "write 0 or more".to_owned())),
         ("pipeline", "batch_queue", at_least_one(p.batch_queue)),
         ("pipeline", "hs_queue", at_least_one(p.hs_queue)),
+        ("pipeline", "hs_queue_bytes", size(&p.hs_queue_bytes)),
         ("profile", "log_every", at_least_one(c.profile.log_every)),
         (
             "profile",
@@ -66,13 +73,7 @@ fn problems(c: &Config) -> Vec<(&'static str, &'static str, Problem)> {
                 .is_none()
                 .then(|| "write a percentage like \"0.5%\", or \"off\"".to_owned()),
         ),
-        (
-            "profile",
-            "keep",
-            bytes(&c.profile.keep)
-                .is_none()
-                .then(|| "write a size like \"500 MB\" or \"20 GB\", or \"all\"".to_owned()),
-        ),
+        ("profile", "keep", size(&c.profile.keep)),
         ("profile", "bare_every", at_least_one(c.profile.bare_every as usize)),
         ("data", "generate_batch", at_least_one(c.data.generate_batch)),
         ("data", "max_new_tokens", at_least_one(c.data.max_new_tokens)),
@@ -113,6 +114,10 @@ pub(crate) fn bytes(text: &str) -> Option<Option<u64>> {
 fn layer_types(d: &super::Drafter) -> Problem {
     let (given, layers) = (d.layer_types.len(), d.layers);
     (given != 0 && given != layers).then(|| format!("{given} words for {layers} layers: write one a layer, or none"))
+}
+
+fn size(text: &str) -> Problem {
+    bytes(text).is_none().then(|| "write a size like \"500 MB\" or \"20 GB\", or \"all\"".to_owned())
 }
 
 fn path_missing(path: &Path) -> Problem {

@@ -201,6 +201,48 @@ words! {
 }
 
 words! {
+    /// In which order batches of hidden states reach the drafters.
+    Delivery {
+        /// The loader's, whichever target is faster.
+        Strict,
+        /// That in which targets have made them.
+        Arrival,
+    }
+}
+
+words! {
+    /// How hidden states get from target to drafter.
+    Transport {
+        /// By way of main memory.
+        Host,
+        /// From device to device.
+        Peer,
+    }
+}
+
+words! {
+    /// How often a copy of a batch's hidden states is waited for.
+    Synchronisation {
+        /// Once: the taps are joined and copied together.
+        Batched,
+        /// For each tap.
+        PerItem,
+    }
+}
+
+words! {
+    /// Whether packing and copying have a lane of their own.
+    AsyncPostprocess {
+        /// With targets on GPUs.
+        Auto,
+        /// Yes.
+        On,
+        /// No: each target does it between two forward passes.
+        Off,
+    }
+}
+
+words! {
     /// How much is recorded.
     Level {
         /// Nothing.
@@ -212,7 +254,7 @@ words! {
     }
 }
 
-/// A device, written `auto`, `cpu` or `cuda:N`.
+/// A device, written `auto`, `cpu`, `cuda:N` or `sim:N`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum DeviceChoice {
@@ -222,6 +264,8 @@ pub enum DeviceChoice {
     Cpu,
     /// A GPU by its number.
     Cuda(usize),
+    /// A simulated device by its number.
+    Sim(usize),
 }
 
 impl TryFrom<String> for DeviceChoice {
@@ -232,10 +276,15 @@ impl TryFrom<String> for DeviceChoice {
             "auto" => Ok(Self::Auto),
             "cpu" => Ok(Self::Cpu),
             "cuda" => Ok(Self::Cuda(0)),
+            "sim" => Ok(Self::Sim(0)),
             _ => text
-                .strip_prefix("cuda:")
-                .and_then(|n| n.parse().ok())
-                .map(Self::Cuda)
+                .split_once(':')
+                .and_then(|(kind, n)| Some((kind, n.parse().ok()?)))
+                .and_then(|(kind, n)| match kind {
+                    "cuda" => Some(Self::Cuda(n)),
+                    "sim" => Some(Self::Sim(n)),
+                    _ => None,
+                })
                 .ok_or_else(|| format!("`{text}` is no device; write \"auto\", \"cpu\" or \"cuda:0\"")),
         }
     }
@@ -247,6 +296,7 @@ impl From<DeviceChoice> for String {
             DeviceChoice::Auto => "auto".to_owned(),
             DeviceChoice::Cpu => "cpu".to_owned(),
             DeviceChoice::Cuda(n) => format!("cuda:{n}"),
+            DeviceChoice::Sim(n) => format!("sim:{n}"),
         }
     }
 }

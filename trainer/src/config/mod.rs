@@ -3,20 +3,25 @@
 //! Relative paths are relative to the current directory, as the command line's are.
 
 mod check;
+mod check_sim;
 mod enums;
 mod load;
 mod markdown;
 mod section;
+mod sim;
 
 pub(crate) use check::{bytes, percent};
-pub use enums::{AnchorRule, DecayShape, LayerType, MaskForm, NoiseKind, NoiseSchedule, NormReading};
-pub use enums::{DeviceChoice, Dtype, FeatureCache, Level, Optimizer, Regenerate, Schedule, Supervise, Vocabulary};
-pub use enums::{Objective, Reduction, WindowRule};
+pub(crate) use check_sim::{Planted, planted};
+pub use enums::{AnchorRule, AsyncPostprocess, DecayShape, Delivery, LayerType, MaskForm, NoiseKind, NoiseSchedule};
+pub use enums::{DeviceChoice, Dtype, FeatureCache, Level, NormReading, Optimizer, Regenerate, Schedule, Supervise};
+pub use enums::{Objective, Reduction, Synchronisation, Transport, Vocabulary, WindowRule};
 pub use load::ConfigError;
 pub use markdown::markdown;
 pub use section::Key;
+pub use sim::{Lasting, Law};
 
 use section::section;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 section! {
@@ -114,7 +119,7 @@ section! {
     Train {
         /// Optimizer steps.
         steps: usize = 1000,
-        /// Sequences in a step (SpecForge: 4).
+        /// Sequences in a step of one drafter (SpecForge: 4). Several drafters see as many times that in a step.
         batch: usize = 4,
         /// Anchors drawn in each sequence at each step (the paper: 512).
         anchors: usize = 512,
@@ -207,6 +212,23 @@ section! {
         feature_cache: FeatureCache = FeatureCache::Off,
         /// CPU threads of each worker's matrix products; 0 = all cores.
         threads: usize = 0,
+        /// Several targets, e.g. `["cuda:0", "cuda:1"]`: a worker each. Empty: one, on `target_device`.
+        target_devices: Vec<DeviceChoice> = Vec::new(),
+        /// Several drafters: a worker each, which train as one with as many times the batch. Empty: one, on
+        /// `drafter_device`.
+        drafter_devices: Vec<DeviceChoice> = Vec::new(),
+        /// `strict`: batches reach the drafters in the loader's order, so that results do not depend on the number of
+        /// targets or their speed. `arrival`: as they are made.
+        order: Delivery = Delivery::Strict,
+        /// Bytes that `BufferedHSQueue` holds at most, e.g. `"4 GB"`; `"all"`: only `hs_queue` bounds it.
+        hs_queue_bytes: String = "16 GB".to_owned(),
+        /// How hidden states get from a target's device to a drafter's: `host` (by way of main memory) or `peer`.
+        transport: Transport = Transport::Host,
+        /// `batched`: the taps of a batch are copied together, and waited for once. `per_item`: one after the other.
+        synchronisation: Synchronisation = Synchronisation::Batched,
+        /// Whether packing and copying have a lane `post:i` of their own, so that the target runs on meanwhile: `on`, `off`,
+        /// or `auto`: with targets on GPUs.
+        async_postprocess: AsyncPostprocess = AsyncPostprocess::Auto,
     }
 }
 
@@ -252,6 +274,28 @@ section! {
 }
 
 section! {
+    /// Simulated devices (`sim`, `sim:1`, …): stages last as long as told here and compute nothing.
+    Sim {
+        /// How long stages last, by their names: `"target.forward" = "20 ms"`, `"uniform 10 ms 30 ms"`, `"normal 20 ms 2
+        /// ms"` (mean, standard deviation) or `"exponential 20 ms"`. A stage that is not named takes no time.
+        stages: BTreeMap<String, Lasting> = BTreeMap::new(),
+        /// How far the host may be ahead of a device's work when it leaves a stage; 0 = it waits for each.
+        run_ahead: Lasting = Lasting { law: Law::Constant, first: 0.0, second: 0.0 },
+        /// Made-up texts.
+        samples: usize = 256,
+        /// Shortest text, tokens.
+        shortest: usize = 3072,
+        /// Longest text, tokens.
+        longest: usize = 3072,
+        /// Bytes of one token's hidden states (Qwen3-8B, five taps, bfloat16: 40,960).
+        token_bytes: u64 = 40_960,
+        /// A worker that fails, to see what becomes of the others: `"drafter:1 panics at 7"`, `"target:0 fails at 3"`
+        /// (its lane, its iteration); empty = none.
+        fail: String = String::new(),
+    }
+}
+
+section! {
     /// A whole configuration file.
     Config {
         /// `[run]`
@@ -270,13 +314,35 @@ section! {
         profile: Profile = Profile::default(),
         /// `[eval]`
         eval: Eval = Eval::default(),
+        /// `[sim]`
+        sim: Sim = Sim::default(),
+    }
+}
+
+impl Pipeline {
+    /// Whether any worker is on a simulated device; then all are.
+    #[must_use]
+    pub fn is_simulated(&self) -> bool {
+        self.targets().iter().chain(&self.drafters()).any(|device| matches!(device, DeviceChoice::Sim(_)))
+    }
+
+    /// Where the targets run, a worker each.
+    #[must_use]
+    pub fn targets(&self) -> Vec<DeviceChoice> {
+        if self.target_devices.is_empty() { vec![self.target_device] } else { self.target_devices.clone() }
+    }
+
+    /// Where the drafters run, a worker each.
+    #[must_use]
+    pub fn drafters(&self) -> Vec<DeviceChoice> {
+        if self.drafter_devices.is_empty() { vec![self.drafter_device] } else { self.drafter_devices.clone() }
     }
 }
 
 impl Config {
     /// The keys of every section, in the order of the file.
     #[must_use]
-    pub fn sections() -> [(&'static str, &'static [Key]); 8] {
+    pub fn sections() -> [(&'static str, &'static [Key]); 9] {
         [
             ("run", Run::KEYS),
             ("model", Model::KEYS),
@@ -286,6 +352,7 @@ impl Config {
             ("pipeline", Pipeline::KEYS),
             ("profile", Profile::KEYS),
             ("eval", Eval::KEYS),
+            ("sim", Sim::KEYS),
         ]
     }
 }

@@ -1,28 +1,44 @@
-//! The lane `drafter:0`: trains the drafter on hidden states.
+//! The lanes `drafter:0`, `drafter:1`, …: train a drafter on hidden states, all of them in step.
 
-use super::metrics::{Metrics, Reading};
+use super::HiddenStates;
+use super::collective::{Collective, Leave};
 use super::observe::Step;
-use super::run::{Outcome, Shared};
-use super::target_loop::HIDDEN_STATES_FLOW;
-use super::{DrafterStep, HiddenStates, Stepped, lane};
-use crate::config::Train;
-use crate::drafter::{DFlashDrafter, Row};
+use super::shared::Shared;
+use super::target_loop::{Depths, HIDDEN_STATES_FLOW};
+use super::work::{Figures, Learn, World};
 use dflash_profiler::timeline::{MetricsRow, MetricsWriter};
 use dflash_profiler::{Kind, begin_iteration, flow_take, span};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use tch::{Device, Tensor};
 
-/// Name of the lane.
-pub(super) const LANE: &str = "drafter:0";
+/// Name of a lane.
+pub(super) fn lane(index: usize) -> String {
+    format!("drafter:{index}")
+}
 
 /// One training step for every batch of hidden states.
-pub struct DrafterTrainLoop<'a> {
-    shared: &'a Shared<'a>,
-    settings: &'a Train,
-    learner: DrafterStep,
-    metrics: Metrics,
-    csv: MetricsWriter,
+pub(super) struct DrafterTrainLoop<'a, W: World> {
+    shared: &'a Shared<'a, W>,
+    lane: String,
+    work: W::Drafter,
+    group: Box<dyn Collective>,
+    /// The first drafter reports for all.
+    csv: Option<MetricsWriter>,
     waits: Waits,
+    made: Made,
+}
+
+/// What a drafter's loop leaves.
+pub(super) struct Learnt<T> {
+    pub(super) work: T,
+    pub(super) made: Made,
+}
+
+/// What a drafter has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Made {
+    pub(super) steps: usize,
+    pub(super) tokens: u64,
+    pub(super) seconds: f64,
 }
 
 /// How much of its time the lane has waited since the last log line.
@@ -31,130 +47,134 @@ struct Waits {
     seconds: f64,
 }
 
-impl<'a> DrafterTrainLoop<'a> {
+impl<'a, W: World> DrafterTrainLoop<'a, W> {
     pub(super) fn new(
-        shared: &'a Shared<'a>,
-        settings: &'a Train,
-        drafter: DFlashDrafter,
-        shared_rows: (Tensor, Tensor),
-        csv: MetricsWriter,
-        seed: u64,
+        shared: &'a Shared<'a, W>,
+        work: W::Drafter,
+        group: Box<dyn Collective>,
+        csv: Option<MetricsWriter>,
     ) -> Self {
-        let block = drafter.config.block_size as usize;
-        let seen = shared.samples.iter().flat_map(|s| s.ids.iter().copied());
-        Self {
-            learner: DrafterStep::new(settings, drafter, shared_rows, seen, seed),
-            metrics: Metrics::new(block),
-            waits: Waits { since: Instant::now(), seconds: 0.0 },
-            shared,
-            settings,
-            csv,
-        }
+        let waits = Waits { since: Instant::now(), seconds: 0.0 };
+        let made = Made { steps: shared.first, ..Made::default() };
+        Self { shared, lane: lane(group.rank()), work, group, csv, waits, made }
     }
 
-    /// Until the hidden states end.
-    pub(super) fn run(mut self) -> Result<Outcome, String> {
-        let depth = self.shared.profiler.counter("queue.hidden_states.depth", "items");
-        self.learner.watch_stream();
-        let (mut batch, mut step, mut tokens) = (0, 0, 0);
+    /// Until the hidden states end, or another drafter does.
+    pub(super) fn run(mut self) -> Result<Learnt<W::Drafter>, String> {
+        self.work.begin();
         let began = Instant::now();
-        loop {
+        let ended = self.loop_();
+        self.made.seconds = began.elapsed().as_secs_f64();
+        self.group.leave(if ended.is_ok() { Leave::Done } else { Leave::Failed });
+        ended.map(|()| Learnt { work: self.work, made: self.made })
+    }
+
+    fn loop_(&mut self) -> Result<(), String> {
+        let depths = Depths::new(self.shared);
+        let batches = (self.shared.steps - self.shared.first.min(self.shared.steps)) * self.shared.accumulate;
+        for batch in 0..batches {
             let guard = begin_iteration(self.shared.kind(batch as u64));
             let Some((states, left)) = self.wait() else {
                 guard.kind(Kind::Drain);
                 break;
             };
-            depth.record(left as f64);
+            depths.record(left);
             flow_take(HIDDEN_STATES_FLOW + states.number);
             let own = self.shared.tokens(&states.samples);
             guard.tokens(own);
-            tokens += own;
-            let updated = self.train(&states, batch);
-            batch += 1;
-            if !updated {
+            self.work.backward(&states)?;
+            // A step that not all drafters can make is nobody's.
+            if self.group.size() > 1 && self.work.reduce(self.group.as_mut()).is_err() {
+                guard.kind(Kind::Drain);
+                break;
+            }
+            self.made.tokens += own;
+            if !(batch + 1).is_multiple_of(self.shared.accumulate) {
                 continue;
             }
-            step += 1;
-            let reading = self.read_back(step);
+            self.work.update(self.made.steps);
+            self.made.steps += 1;
+            let figures = self.read_back();
             {
                 let _span = span!("drafter.log");
-                self.log(step, reading)?;
+                self.log(figures)?;
             }
-            self.shared.checkpoints.write_if_asked(&guard, &self.learner.drafter, step);
-        }
-        let seconds = began.elapsed().as_secs_f64();
-        let tokens_per_s = tokens as f64 / seconds.max(1e-9);
-        Ok(Outcome { drafter: self.learner.drafter, steps: step, tokens_per_s, loop_seconds: vec![(LANE, seconds)] })
-    }
-
-    fn wait(&mut self) -> Option<(HiddenStates, usize)> {
-        let _span = span!("drafter.wait");
-        let began = Instant::now();
-        let taken = self.shared.hidden_states.take();
-        self.waits.seconds += began.elapsed().as_secs_f64();
-        taken
-    }
-
-    /// Whether the batch was the last of its step.
-    fn train(&mut self, states: &HiddenStates, batch: usize) -> bool {
-        let rows: Vec<Row<'_>> = states.samples.iter().map(|&i| self.shared.samples[i].row()).collect();
-        let Stepped { loss, slots, update } = self.learner.run(&states.taps, &rows, batch);
-        let supervised = self.shared.supervised(&states.samples);
-        let norm = update.as_ref().map(|update| update.norm.shallow_clone());
-        self.metrics.add(&loss, slots, norm, self.shared.tokens(&states.samples), supervised);
-        update.is_some()
-    }
-
-    /// Reads the figures back every `log_every` steps: the one place where this lane waits for its device, and so a stage
-    /// of its own.
-    fn read_back(&mut self, step: usize) -> Option<Reading> {
-        let due = (step as u64).is_multiple_of(self.shared.log_every) || step == self.settings.steps;
-        due.then(|| {
-            let _span = span!("sync.metrics");
-            self.metrics.read()
-        })
-    }
-
-    /// Reports what was read back; otherwise only counts the step. A loss that is no number any more ends the lane: the
-    /// weights are lost.
-    fn log(&mut self, step: usize, reading: Option<Reading>) -> Result<(), String> {
-        let due = reading.is_some();
-        if let Some(reading) = &reading {
-            check(step, reading)?;
-            self.write(step, reading);
-        }
-        self.shared.observer.step(&Step {
-            step,
-            steps: self.settings.steps,
-            loss: reading.as_ref().map(|r| r.loss),
-            accuracy: reading.as_ref().map(|r| r.accuracy),
-            tokens_per_s: reading.as_ref().map(|r| r.tokens_per_s),
-            waiting: if due { self.waiting() } else { String::new() },
-        });
-        if due {
-            lane::report(self.shared.observer, LANE, step as u64 - 1);
+            if self.group.rank() == 0 {
+                self.work.asked(&guard, self.made.steps);
+            }
         }
         Ok(())
     }
 
-    fn write(&mut self, step: usize, r: &Reading) {
-        let rate = self.settings.learning_rate * self.learner.rate_factor(step - 1);
+    fn wait(&mut self) -> Option<(HiddenStates<W::Taps>, super::Depth)> {
+        let _span = span!("drafter.wait");
+        let began = Instant::now();
+        let taken = self.shared.hidden_states.take(if self.shared.strict { self.group.rank() } else { 0 });
+        self.waits.seconds += began.elapsed().as_secs_f64();
+        taken
+    }
+
+    /// Reads the figures back every `log_every` steps: the one place where this lane waits for its device, and so a stage
+    /// of its own.
+    fn read_back(&mut self) -> Option<Figures> {
+        let step = self.made.steps;
+        let due = (step as u64).is_multiple_of(self.shared.log_every) || step == self.shared.steps;
+        due.then(|| {
+            let _span = span!("sync.metrics");
+            // Another drafter that ends here ends this one at its next step.
+            self.work.figures(self.group.as_mut()).ok()
+        })
+        .flatten()
+    }
+
+    /// Reports what was read back; otherwise only counts the step. A loss that is no number any more ends the lane: the
+    /// weights are lost.
+    fn log(&mut self, figures: Option<Figures>) -> Result<(), String> {
+        let step = self.made.steps;
+        if let Some(figures) = &figures {
+            check(step, figures)?;
+        }
+        if self.group.rank() == 0 {
+            self.report(figures.as_ref());
+        }
+        if figures.is_some() {
+            super::lane::report(self.shared.observer, &self.lane, step as u64 - 1);
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, figures: Option<&Figures>) {
+        if let Some(figures) = figures {
+            self.write(figures);
+        }
+        self.shared.observer.step(&Step {
+            step: self.made.steps,
+            steps: self.shared.steps,
+            loss: figures.and_then(|f| f.loss),
+            accuracy: figures.and_then(|f| f.accuracy),
+            tokens_per_s: figures.map(|f| f.tokens_per_s),
+            waiting: if figures.is_some() { self.waiting() } else { String::new() },
+        });
+    }
+
+    fn write(&mut self, f: &Figures) {
+        let step = self.made.steps;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let row = MetricsRow {
-            attempt: 1,
+            attempt: self.shared.attempt,
             step: step as u64,
             time_ns: i64::try_from(now.as_nanos()).unwrap_or(i64::MAX),
-            loss: Some(r.loss),
-            accuracy: Some(r.accuracy),
-            slots: r.slots.clone(),
-            learning_rate: Some(rate),
-            gradient_norm: Some(r.gradient_norm),
+            loss: f.loss,
+            accuracy: f.accuracy,
+            slots: f.slots.clone(),
+            learning_rate: self.work.rate(step - 1),
+            gradient_norm: f.gradient_norm,
             acceptance_length: None,
-            tokens_per_s: Some(r.tokens_per_s),
-            supervised_tokens_per_s: Some(r.supervised_per_s),
+            tokens_per_s: Some(f.tokens_per_s),
+            supervised_tokens_per_s: Some(f.supervised_per_s),
         };
         // A full disk costs the metrics, never the training; the profiler says so too.
-        if let Err(error) = self.csv.write(&row) {
+        if let Some(Err(error)) = self.csv.as_mut().map(|csv| csv.write(&row)) {
             self.shared.warn(&error.to_string());
         }
     }
@@ -163,7 +183,7 @@ impl<'a> DrafterTrainLoop<'a> {
         let all = self.waits.since.elapsed().as_secs_f64().max(1e-9);
         let share = self.waits.seconds / all;
         self.waits = Waits { since: Instant::now(), seconds: 0.0 };
-        let target = self.shared.target_wait.take_share(all);
+        let target = self.shared.target_wait.take_share(all) / self.shared.targets as f64;
         if share >= target {
             format!("drafter waits {:.0} % for hidden states", share * 100.0)
         } else {
@@ -172,18 +192,15 @@ impl<'a> DrafterTrainLoop<'a> {
     }
 }
 
-fn check(step: usize, reading: &Reading) -> Result<(), String> {
-    if reading.loss.is_finite() && reading.gradient_norm.is_finite() {
+fn check(step: usize, figures: &Figures) -> Result<(), String> {
+    let is_number = |value: Option<f64>| value.is_none_or(f64::is_finite);
+    if is_number(figures.loss) && is_number(figures.gradient_norm) {
         return Ok(());
     }
     Err(format!(
         "at step {step} the loss is {} and the gradient norm {}: lower the learning rate, or look for weights that are \
          no numbers in the target",
-        reading.loss, reading.gradient_norm
+        figures.loss.unwrap_or(f64::NAN),
+        figures.gradient_norm.unwrap_or(f64::NAN)
     ))
-}
-
-/// Where embedding and head should be for a drafter on `device`.
-pub(super) fn shared_rows(target: &crate::target::Target, device: Device) -> (Tensor, Tensor) {
-    (target.embedding.to_device(device), target.head.to_device(device))
 }

@@ -9,17 +9,17 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 /// Runs `work` on a thread of its own that is bound to `lane`; `on_failure` runs there if it fails or panics.
 pub(super) fn spawn<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
-    name: &'static str,
+    name: &str,
     lane: Lane,
     work: impl FnOnce() -> Result<T, String> + Send + 'scope,
-    on_failure: impl FnOnce() + Send + 'scope,
+    on_failure: impl FnOnce(&str) + Send + 'scope,
 ) -> std::io::Result<ScopedJoinHandle<'scope, Result<T, String>>> {
     Builder::new().name(name.to_owned()).spawn_scoped(scope, move || {
         let _on_lane = lane.enter();
         // libtorch's errors arrive as panics of tch: an out-of-memory must not take the other lanes with it silently.
         let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|cause| Err(cause_text(cause.as_ref())));
-        if result.is_err() {
-            on_failure();
+        if let Err(cause) = &result {
+            on_failure(cause);
         }
         result
     })
@@ -33,7 +33,7 @@ pub(crate) fn cause_text(cause: &(dyn Any + Send)) -> String {
 }
 
 /// Tells the observer the lane's mean times since the last call.
-pub(super) fn report(observer: &dyn Observer, lane: &'static str, iteration: u64) {
+pub(super) fn report(observer: &dyn Observer, lane: &str, iteration: u64) {
     let stats = dflash_profiler::take_stats();
     let iterations = stats.iter().find(|s| s.name == "total").map_or(0, |s| s.count);
     if iterations == 0 {

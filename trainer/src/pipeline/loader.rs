@@ -1,43 +1,98 @@
-//! The lane `loader`: picks samples, pads them to a batch, puts it into the queue.
+//! The lane `loader`: picks samples, pads them to batches, one a drafter, puts them into the queue.
 
+use super::Batch;
 use super::order::Order;
-use super::run::Shared;
-use super::{Batch, lane};
-use crate::model::pad_rows;
+use super::shared::Shared;
+use super::work::{Load, World};
 use dflash_profiler::{begin_iteration, flow_put, span, timeline::record::Kind};
+use std::collections::HashSet;
 use std::time::Instant;
 
 /// Name of the lane.
 pub(super) const LANE: &str = "loader";
 
-/// Makes `shared.batches_wanted` batches, or until the queue is closed; returns the loop's seconds.
-pub(super) fn load(shared: &Shared<'_>, mut order: Order) -> Result<f64, String> {
+/// Makes the batches of the steps to make, or until the queue is closed; returns the loop's seconds.
+///
+/// A step's samples are picked together and then shared out: several drafters see in a step what one drafter with as many
+/// times the batch would see.
+pub(super) fn load<W: World>(
+    shared: &Shared<'_, W>,
+    mut work: W::Load,
+    mut order: Order,
+    batch: usize,
+) -> Result<f64, String> {
     let depth = shared.profiler.counter("queue.batches.depth", "items");
     let began = Instant::now();
-    for number in 0..shared.batches_wanted as u64 {
-        let guard = begin_iteration(shared.kind(number));
+    let (drafters, of_step) = (shared.drafters as u64, shared.step_batches());
+    let first = shared.first as u64 * of_step;
+    let mut picked = Vec::new();
+    let mut seen = Seen { read_once: shared.read_once, samples: HashSet::new() };
+    for number in first..shared.steps as u64 * of_step {
+        let guard = begin_iteration(shared.kind(number - first));
         let samples = {
             let _span = span!("load.read");
-            order.next()
+            work.read()?;
+            if number.is_multiple_of(drafters) {
+                picked = order.next();
+            }
+            share(&picked, (number % drafters) as usize, batch)
         };
-        let batch = {
+        let made = {
             let _span = span!("load.pack");
             let rows: Vec<&[i64]> = samples.iter().map(|&i| shared.samples[i].ids.as_slice()).collect();
-            Batch { number, ids: pad_rows(&rows), samples }
+            let (ids, unread) = (work.pack(&rows)?, seen.unread(&samples));
+            let first_row = number % of_step * batch as u64;
+            Batch { number, step: number / of_step, first_row, samples, unread, ids }
         };
         {
             let _span = span!("load.put");
             flow_put(number);
-            let Some(now) = shared.batches.put(batch) else {
+            let Some(now) = shared.batches.put(number, made, 0) else {
                 guard.kind(Kind::Drain);
                 return Ok(began.elapsed().as_secs_f64());
             };
-            depth.record(now as f64);
+            depth.record(now.items as f64);
         }
-        if (number + 1).is_multiple_of(shared.log_every) {
-            lane::report(shared.observer, LANE, number);
-        }
+        shared.report(LANE, number - first);
     }
     shared.batches.close();
     Ok(began.elapsed().as_secs_f64())
+}
+
+/// A drafter's part of the samples that were picked for all. The last ones of an epoch may be too few for all.
+fn share(picked: &[usize], drafter: usize, batch: usize) -> Vec<usize> {
+    picked.iter().skip(drafter * batch).take(batch).copied().collect()
+}
+
+/// Which samples are in a batch already that somebody reads. Told here, in the loader's order, so that it does not depend
+/// on which target is faster.
+struct Seen {
+    read_once: bool,
+    samples: HashSet<usize>,
+}
+
+impl Seen {
+    /// The rows that the target must read.
+    fn unread(&mut self, samples: &[usize]) -> Vec<usize> {
+        (0..samples.len()).filter(|&row| !self.read_once || self.samples.insert(samples[row])).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_is_shared_out_in_order_and_the_last_may_get_none() {
+        let step = [7, 8, 9];
+        assert_eq!([0, 1, 2].map(|drafter| share(&step, drafter, 2)), [vec![7, 8], vec![9], vec![]]);
+    }
+
+    #[test]
+    fn a_sample_is_read_once_where_it_is_kept() {
+        let mut seen = Seen { read_once: true, samples: HashSet::new() };
+        assert_eq!((seen.unread(&[3, 4]), seen.unread(&[4, 5, 3])), (vec![0, 1], vec![1]));
+        let mut seen = Seen { read_once: false, samples: HashSet::new() };
+        assert_eq!((seen.unread(&[3, 4]), seen.unread(&[4])), (vec![0, 1], vec![0]));
+    }
 }

@@ -52,8 +52,7 @@ impl Metrics {
     }
 
     /// Reads everything back (this waits for the device) and starts anew.
-    pub(super) fn read(&mut self) -> Reading {
-        let seconds = self.began.elapsed().as_secs_f64().max(1e-9);
+    pub(super) fn sums(&mut self) -> Sums {
         let mut hits = vec![(0u64, 0u64); self.block];
         let (mut numerator, mut denominator, mut norms, mut updates) = (0.0, 0.0, 0.0, 0);
         for step in &self.steps {
@@ -70,17 +69,37 @@ impl Metrics {
                 *all += 1;
             }
         }
-        let (right, all) = hits.iter().fold((0, 0), |(r, a), (right, all)| (r + right, a + all));
-        let reading = Reading {
-            loss: ratio(numerator, denominator),
-            accuracy: ratio(right as f64, all as f64),
-            slots: hits[1..].iter().map(|&(right, all)| ratio(right as f64, all as f64)).collect(),
-            gradient_norm: ratio(norms, f64::from(updates)),
-            tokens_per_s: self.tokens as f64 / seconds,
-            supervised_per_s: self.supervised as f64 / seconds,
-        };
+        let counts = [updates, self.tokens, self.supervised].map(|n| n as f64);
+        let mut values = vec![numerator, denominator, norms];
+        values.extend(counts);
+        values.extend(hits.iter().flat_map(|&(right, all)| [right as f64, all as f64]));
+        let seconds = self.began.elapsed().as_secs_f64().max(1e-9);
         *self = Self::new(self.block);
-        reading
+        Sums { values, seconds }
+    }
+}
+
+/// The figures of some steps as plain sums, which drafters may add up: numerators, denominators, norms, updates, tokens,
+/// supervised tokens, then right and all of each slot.
+#[derive(Debug)]
+pub(super) struct Sums {
+    pub(super) values: Vec<f64>,
+    seconds: f64,
+}
+
+impl Sums {
+    pub(super) fn reading(&self) -> Reading {
+        let [numerator, denominator, norms, updates, tokens, supervised] = std::array::from_fn(|i| self.values[i]);
+        let hits: Vec<_> = self.values[6..].chunks_exact(2).map(|hit| (hit[0], hit[1])).collect();
+        let (right, all) = hits.iter().fold((0.0, 0.0), |(r, a), (right, all)| (r + right, a + all));
+        Reading {
+            loss: ratio(numerator, denominator),
+            accuracy: ratio(right, all),
+            slots: hits[1..].iter().map(|&(right, all)| ratio(right, all)).collect(),
+            gradient_norm: ratio(norms, updates),
+            tokens_per_s: tokens / self.seconds,
+            supervised_per_s: supervised / self.seconds,
+        }
     }
 }
 

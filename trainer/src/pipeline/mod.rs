@@ -1,45 +1,64 @@
-//! The threaded pipeline: loader -> `TargetForwardLoop` -> `BufferedHSQueue` -> `DrafterTrainLoop`.
+//! The threaded pipeline: loader -> `TargetForwardLoop` -> `BufferedHSQueue` -> `DrafterTrainLoop`, with any number of
+//! targets and drafters.
 
 mod checkpoint;
+pub mod collective;
+mod crew;
 mod drafter_loop;
-mod features;
 pub(crate) mod lane;
 mod loader;
 mod metrics;
 mod observe;
 mod order;
+mod post_loop;
 mod queue;
 mod run;
+mod scene;
+mod shared;
+mod sim;
 mod step;
 mod target_loop;
+mod torch;
+mod transport;
+mod work;
 
-pub use drafter_loop::DrafterTrainLoop;
 pub use observe::{LaneReport, Observer, StageMean, Step};
-pub use queue::BufferedHSQueue;
+pub use queue::{BufferedHSQueue, Depth, Room};
 pub use run::{Outcome, Parts, Stop, Text, run};
+pub use sim::{Simulated, Simulation, simulate};
 pub use step::{DrafterStep, Share, Stepped, Update};
-pub use target_loop::TargetForwardLoop;
 
-use tch::Tensor;
-
-/// Sequences on their way to the target.
+/// Sequences on their way to a target.
 #[derive(Debug)]
-pub struct Batch {
+pub(crate) struct Batch<I> {
     /// Counts from 0, in the loader's order.
-    pub number: u64,
+    number: u64,
+    /// The training step that it belongs to.
+    step: u64,
+    /// Number of its first row among all of the step's.
+    first_row: u64,
     /// Indices of the samples.
-    pub samples: Vec<usize>,
-    /// [b, S] Int64, padded at the end
-    pub ids: Tensor,
+    samples: Vec<usize>,
+    /// Rows that the target must read: the others it has kept.
+    unread: Vec<usize>,
+    /// [b, S], padded at the end.
+    ids: I,
 }
 
 /// A batch with what the target made of it.
 #[derive(Debug)]
-pub struct HiddenStates {
-    /// Number of the batch.
-    pub number: u64,
-    /// Indices of the samples.
-    pub samples: Vec<usize>,
-    /// [b, S, n·D] concatenated taps
-    pub taps: Tensor,
+pub(crate) struct HiddenStates<T> {
+    number: u64,
+    step: u64,
+    first_row: u64,
+    samples: Vec<usize>,
+    /// [b, S, n·D] concatenated taps.
+    taps: T,
+}
+
+impl<T> HiddenStates<T> {
+    fn of<I>(batch: Batch<I>, taps: T) -> Self {
+        let Batch { number, step, first_row, samples, .. } = batch;
+        Self { number, step, first_row, samples, taps }
+    }
 }

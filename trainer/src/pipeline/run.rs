@@ -1,24 +1,20 @@
-//! Puts the lanes together, and takes them apart again whatever happens.
+//! The pipeline on real models.
 
 use super::checkpoint::Checkpoints;
-use super::drafter_loop::{self, DrafterTrainLoop, shared_rows};
+use super::crew::{self, Crew, TargetWorker};
 use super::observe::Observer;
-use super::order::Order;
-use super::target_loop::{self, TargetForwardLoop};
-use super::{Batch, BufferedHSQueue, HiddenStates, lane, loader};
-use crate::config::{Config, FeatureCache, Objective};
+use super::scene::Scene;
+use super::step::DrafterStep;
+use super::torch::{Features, Learner, Padder, Poster, Reader, Torch, replica};
+use crate::config::{Config, Objective};
 use crate::drafter::{DFlashDrafter, Row};
 use crate::error::TrainError;
 use crate::instrument;
 use crate::target::Target;
 use dflash_profiler::timeline::MetricsWriter;
-use dflash_profiler::timeline::record::{Kind, Severity};
 use dflash_profiler::{Lane, Profiler};
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::{Scope, ScopedJoinHandle};
+use std::sync::Arc;
 use tch::Device;
 
 /// A training text.
@@ -42,12 +38,12 @@ pub struct Parts<'a> {
     pub config: &'a Config,
     /// Training texts.
     pub samples: &'a [Text],
-    /// The frozen target.
-    pub target: Target,
-    /// The drafter to train.
+    /// The frozen target, once for each worker.
+    pub targets: Vec<Target>,
+    /// The drafter to train. Every worker gets a copy of it.
     pub drafter: DFlashDrafter,
-    /// Where the drafter is.
-    pub drafter_device: Device,
+    /// Where the drafters are: a worker each.
+    pub drafter_devices: Vec<Device>,
     /// Records the spans.
     pub profiler: &'a Profiler,
     /// Where checkpoints go that are asked for on the way.
@@ -72,150 +68,68 @@ pub struct Outcome {
     /// Context tokens a second over the whole loop, without padding.
     pub tokens_per_s: f64,
     /// Each lane's loop, in seconds by a clock that is not the profiler's.
-    pub loop_seconds: Vec<(&'static str, f64)>,
-}
-
-/// What the lanes share.
-pub(super) struct Shared<'a> {
-    pub(super) samples: &'a [Text],
-    pub(super) batches_wanted: usize,
-    pub(super) log_every: u64,
-    pub(super) batches: BufferedHSQueue<Batch>,
-    pub(super) hidden_states: BufferedHSQueue<HiddenStates>,
-    pub(super) feature_cache: FeatureCache,
-    pub(super) profiler: &'a Profiler,
-    pub(super) observer: &'a dyn Observer,
-    pub(super) target_wait: WaitTime,
-    pub(super) checkpoints: Checkpoints<'a>,
-    warmup: u64,
-    threads: usize,
-    warnings: Mutex<Vec<String>>,
-}
-
-/// Time that a lane has waited, told across threads.
-#[derive(Debug, Default)]
-pub(super) struct WaitTime(AtomicU64);
-
-impl WaitTime {
-    pub(super) fn add(&self, duration: std::time::Duration) {
-        self.0.fetch_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
-    }
-
-    /// The share of `seconds` that was waited since the last call.
-    pub(super) fn take_share(&self, seconds: f64) -> f64 {
-        self.0.swap(0, Ordering::Relaxed) as f64 / 1e9 / seconds
-    }
-}
-
-impl Shared<'_> {
-    pub(super) fn kind(&self, iteration: u64) -> Kind {
-        if iteration < self.warmup { Kind::Warmup } else { Kind::Train }
-    }
-
-    pub(super) fn tokens(&self, samples: &[usize]) -> u64 {
-        samples.iter().map(|&i| self.samples[i].ids.len() as u64).sum()
-    }
-
-    pub(super) fn supervised(&self, samples: &[usize]) -> u64 {
-        samples.iter().map(|&i| self.samples[i].loss_mask.iter().filter(|&&m| m).count() as u64).sum()
-    }
-
-    /// Notes something in the timeline, once.
-    pub(super) fn warn(&self, text: &str) {
-        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-        if !warnings.iter().any(|w| w == text) {
-            warnings.push(text.to_owned());
-            self.profiler.mark(Severity::Warning, text);
-        }
-    }
-
-    fn abandon(&self) {
-        self.batches.abandon();
-        self.hidden_states.abandon();
-    }
-
-    /// libtorch's thread count is the calling thread's: every lane sets its own.
-    fn set_threads(&self) {
-        if self.threads > 0 {
-            tch::set_num_threads(i32::try_from(self.threads).unwrap_or(1));
-        }
-    }
+    pub loop_seconds: Vec<(String, f64)>,
 }
 
 /// Trains until the steps are made, `stop` is set, or a lane fails.
 ///
 /// # Errors
-/// [`TrainError::Lane`] names the lane that failed and why; the other lanes have ended by then.
+/// [`TrainError::Lane`] names the lane that failed first and why; the other lanes have ended by then.
 pub fn run(parts: Parts<'_>) -> Result<Outcome, TrainError> {
-    let Parts { config, samples, target, drafter, drafter_device, profiler, checkpoints, observer, metrics, stop } =
-        parts;
-    let shared = Shared {
-        samples,
-        batches_wanted: config.train.steps * config.train.accumulate,
-        log_every: config.profile.log_every as u64,
-        batches: BufferedHSQueue::new(config.pipeline.batch_queue),
-        hidden_states: BufferedHSQueue::new(config.pipeline.hs_queue),
-        feature_cache: config.pipeline.feature_cache,
-        profiler,
-        observer,
-        target_wait: WaitTime::default(),
-        checkpoints: Checkpoints::new(profiler, target.config.clone(), checkpoints),
-        warmup: config.profile.warmup_iterations,
-        threads: config.pipeline.threads,
-        warnings: Mutex::default(),
+    let features = Features::default();
+    let abandon = || features.abandon();
+    let first = parts.targets.first().ok_or_else(|| nobody("target"))?;
+    let teacher = parts.config.train.loss == Objective::Kl;
+    let width = parts.drafter.config.feature_width() + if teacher { parts.drafter.config.hidden_size } else { 0 };
+    let scene = Scene {
+        config: parts.config,
+        samples: parts.samples,
+        profiler: parts.profiler,
+        observer: parts.observer,
+        first: 0,
+        attempt: 1,
+        targets: parts.targets.len(),
+        drafters: parts.drafter_devices.len(),
+        on_gpu: first.device().is_cuda(),
+        token_bytes: width as u64 * first.kind().elt_size_in_bytes() as u64,
+        also: &abandon,
     };
-    let order = Order::new(samples.iter().map(|s| s.ids.len()).collect(), config.train.batch, config.run.seed);
-    let rows = shared_rows(&target, drafter_device);
-    let taps = (drafter.config.target_layer_ids.clone(), config.train.loss == Objective::Kl);
-    note_capacities(profiler, config);
-    std::thread::scope(|scope| {
-        let shared = &shared;
-        let target_device = device_name(target.device());
-        let target_loop = TargetForwardLoop::new(shared, target, taps, drafter_device);
-        let drafter_loop =
-            DrafterTrainLoop::new(shared, &config.train, drafter, rows, metrics, ANCHOR_STREAM ^ config.run.seed);
-        let loader = start(scope, shared, loader::LANE, "cpu", move || loader::load(shared, order))?;
-        let target = start(scope, shared, target_loop::LANE, &target_device, move || target_loop.run())?;
-        let device = device_name(drafter_device);
-        let drafter = start(scope, shared, drafter_loop::LANE, &device, move || drafter_loop.run())?;
-        watch(shared, stop, &drafter);
-        let (loader, target) = (join(loader::LANE, loader), join(target_loop::LANE, target));
-        let mut outcome = join(drafter_loop::LANE, drafter)?;
-        outcome.loop_seconds.extend([(loader::LANE, loader?), (target_loop::LANE, target?)]);
-        Ok(outcome)
-    })
+    let shared = scene.shared::<Torch<'_>>();
+    let drafters = learners(&parts, first);
+    let taps = parts.drafter.config.target_layer_ids.clone();
+    let worker = |target: Target| TargetWorker {
+        device: device_name(target.device()),
+        post: Poster::new(&parts.config.pipeline, parts.samples, &target, width, &features, &parts.drafter_devices),
+        target: Reader { target, taps: taps.clone(), teacher },
+    };
+    let crew = Crew { loader: Padder, targets: parts.targets.into_iter().map(worker).collect(), drafters };
+    let make = |name: &str, device: &str| observed(parts.profiler.lane(name, device), device);
+    let worked = crew::work(&shared, crew, scene.order(), parts.metrics, parts.stop, &make)?;
+    let Learner { step, .. } = worked.drafters.into_iter().next().ok_or_else(|| nobody("drafter"))?;
+    let (steps, tokens_per_s, loop_seconds) = (worked.steps, worked.tokens_per_s, worked.loop_seconds);
+    Ok(Outcome { drafter: step.drafter, steps, tokens_per_s, loop_seconds })
+}
+
+fn nobody(what: &str) -> TrainError {
+    TrainError::Lane { lane: "the pipeline".to_owned(), cause: format!("it has no {what}") }
+}
+
+/// A learner a drafter's device, all with the same weights.
+fn learners<'a>(parts: &Parts<'a>, target: &Target) -> Vec<(String, Learner<'a>)> {
+    let checkpoints = Arc::new(Checkpoints::new(parts.profiler, target.config.clone(), parts.checkpoints));
+    let (train, samples) = (&parts.config.train, parts.samples);
+    let learner = |&device: &Device| {
+        let drafter = replica(&parts.drafter, device);
+        let seen = samples.iter().flat_map(|s| s.ids.iter().copied());
+        let rows = (target.embedding.to_device(device), target.head.to_device(device));
+        let step = DrafterStep::new(train, drafter, rows, seen, ANCHOR_STREAM ^ parts.config.run.seed);
+        (device_name(device), Learner::new(step, samples, Arc::clone(&checkpoints), train.learning_rate))
+    };
+    parts.drafter_devices.iter().map(learner).collect()
 }
 
 /// The anchors' random numbers are not those of the order.
 const ANCHOR_STREAM: u64 = 1 << 63;
-
-/// A depth says little without what it could be.
-fn note_capacities(profiler: &Profiler, config: &Config) {
-    let queues = [("batches", config.pipeline.batch_queue), ("hidden_states", config.pipeline.hs_queue)];
-    for (name, capacity) in queues {
-        profiler.counter(&format!("queue.{name}.capacity"), "items").record(capacity as f64);
-    }
-}
-
-type Handle<'scope, T> = ScopedJoinHandle<'scope, Result<T, String>>;
-
-fn start<'scope, T: Send + 'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    shared: &'scope Shared<'_>,
-    name: &'static str,
-    device: &str,
-    work: impl FnOnce() -> Result<T, String> + Send + 'scope,
-) -> Result<Handle<'scope, T>, TrainError> {
-    let work = move || {
-        shared.set_threads();
-        work()
-    };
-    let lane = observed(shared.profiler.lane(name, device), device);
-    lane::spawn(scope, name, lane, work, || shared.abandon()).map_err(|source| {
-        shared.abandon();
-        TrainError::Lane { lane: name, cause: format!("its thread could not be started: {source}") }
-    })
-}
 
 /// A lane that also notes what its device's allocator does.
 fn observed(lane: Lane, device: &str) -> Lane {
@@ -224,23 +138,6 @@ fn observed(lane: Lane, device: &str) -> Lane {
         Some(allocator) => lane.allocator(Box::new(allocator)),
         None => lane,
     }
-}
-
-/// Waits for the drafter's end, and closes the queues when somebody wants to stop.
-fn watch<T>(shared: &Shared<'_>, stop: Stop<'_>, drafter: &Handle<'_, T>) {
-    while !drafter.is_finished() {
-        if stop() {
-            shared.abandon();
-        }
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-    // Nobody takes hidden states any more: let the others go.
-    shared.abandon();
-}
-
-fn join<T>(lane: &'static str, handle: Handle<'_, T>) -> Result<T, TrainError> {
-    let ended = handle.join().unwrap_or_else(|cause| Err(lane::cause_text(cause.as_ref())));
-    ended.map_err(|cause| TrainError::Lane { lane, cause })
 }
 
 fn device_name(device: Device) -> String {

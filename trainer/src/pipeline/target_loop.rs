@@ -1,112 +1,142 @@
-//! The lane `target:0`: reads batches, leaves concatenated hidden states.
+//! The lanes `target:0`, `target:1`, …: read batches; leave hidden states, or hand them to their own lane `post:i`.
 
-use super::features::Features;
-use super::run::Shared;
-use super::{Batch, HiddenStates, lane};
-use crate::instrument;
-use crate::target::Target;
-use dflash_profiler::{Kind, begin_iteration, flow_put, flow_take, span};
+use super::post_loop::Posted;
+use super::shared::Shared;
+use super::work::{Post, Read, Stream, World};
+use super::{Batch, BufferedHSQueue, HiddenStates};
+use dflash_profiler::{Counter, Kind, begin_iteration, flow_put, flow_take, span};
 use std::time::Instant;
-use tch::{Device, Tensor};
 
-/// Name of the lane.
-pub(super) const LANE: &str = "target:0";
-
-/// Runs the target over every batch, or takes what it has kept of an earlier epoch.
-pub struct TargetForwardLoop<'a> {
-    shared: &'a Shared<'a>,
-    target: Target,
-    taps: Vec<usize>,
-    /// What the target's head reads goes along behind the taps.
-    teacher: bool,
-    features: Features,
-    drafter_device: Device,
+/// Name of a lane.
+pub(super) fn lane(index: usize) -> String {
+    format!("target:{index}")
 }
 
-impl<'a> TargetForwardLoop<'a> {
-    pub(super) fn new(
-        shared: &'a Shared<'a>,
-        target: Target,
-        (taps, teacher): (Vec<usize>, bool),
-        drafter_device: Device,
-    ) -> Self {
-        Self { shared, target, taps, teacher, features: Features::new(shared.feature_cache), drafter_device }
+/// Runs a target over batches.
+pub(super) struct TargetForwardLoop<'a, W: World> {
+    shared: &'a Shared<'a, W>,
+    lane: String,
+    work: W::Target,
+    then: Then<'a, W>,
+    put_depth: Depths,
+}
+
+/// What becomes of a forward pass.
+pub(super) enum Then<'a, W: World> {
+    /// Packed and copied here.
+    Here(W::Post),
+    /// Handed to another lane.
+    Elsewhere(&'a BufferedHSQueue<Posted<W>>),
+}
+
+/// Counters of the hidden states' queue.
+pub(super) struct Depths {
+    items: Counter,
+    bytes: Counter,
+}
+
+impl Depths {
+    pub(super) fn new<W: World>(shared: &Shared<'_, W>) -> Self {
+        Self {
+            items: shared.profiler.counter("queue.hidden_states.depth", "items"),
+            bytes: shared.profiler.counter("queue.hidden_states.bytes", "bytes"),
+        }
+    }
+
+    pub(super) fn record(&self, depth: super::Depth) {
+        self.items.record(depth.items as f64);
+        self.bytes.record(depth.bytes as f64);
+    }
+}
+
+impl<'a, W: World> TargetForwardLoop<'a, W> {
+    pub(super) fn new(shared: &'a Shared<'a, W>, index: usize, work: W::Target, then: Then<'a, W>) -> Self {
+        Self { shared, lane: lane(index), work, then, put_depth: Depths::new(shared) }
     }
 
     /// Until the batch queue ends, or nobody wants hidden states any more; returns the loop's seconds.
     pub(super) fn run(mut self) -> Result<f64, String> {
         let _guard = tch::no_grad_guard();
-        self.target.stream = instrument::stream(self.target.device());
-        let taken_depth = self.shared.profiler.counter("queue.batches.depth", "items");
-        let put_depth = self.shared.profiler.counter("queue.hidden_states.depth", "items");
+        let mut stream = self.work.begin();
+        if let Then::Here(post) = &mut self.then {
+            // Of two streams the one that copies is the later one.
+            stream = post.begin().or(stream);
+        }
         let began = Instant::now();
+        let ended = self.loop_(&stream);
+        let seconds = began.elapsed().as_secs_f64();
+        match &self.then {
+            Then::Here(_) => self.shared.made_all(),
+            Then::Elsewhere(queue) => queue.close(),
+        }
+        ended.map(|()| seconds)
+    }
+
+    fn loop_(&mut self, stream: &Stream) -> Result<(), String> {
+        let taken_depth = self.shared.profiler.counter("queue.batches.depth", "items");
         for iteration in 0.. {
             let guard = begin_iteration(self.shared.kind(iteration));
             let taken = {
                 let _span = span!("target.wait");
-                self.shared.batches.take()
+                self.shared.batches.take(0)
             };
             let Some((batch, depth)) = taken else {
                 guard.kind(Kind::Drain);
                 break;
             };
-            taken_depth.record(depth as f64);
+            taken_depth.record(depth.items as f64);
             flow_take(batch.number);
             guard.tokens(self.shared.tokens(&batch.samples));
-            let states = self.read(batch);
-            {
-                let _span = span!("target.put");
-                flow_put(HIDDEN_STATES_FLOW + states.number);
-                let began = Instant::now();
-                let Some(depth) = self.shared.hidden_states.put(states) else {
-                    guard.kind(Kind::Drain);
-                    break;
-                };
-                self.shared.target_wait.add(began.elapsed());
-                put_depth.record(depth as f64);
+            let fresh = self.work.forward(&batch)?;
+            if self.hand_on(batch, fresh, stream)?.is_none() {
+                guard.kind(Kind::Drain);
+                break;
             }
-            if (iteration + 1).is_multiple_of(self.shared.log_every) {
-                lane::report(self.shared.observer, LANE, iteration);
-            }
+            self.shared.report(&self.lane, iteration);
         }
-        let seconds = began.elapsed().as_secs_f64();
-        self.shared.hidden_states.close();
-        Ok(seconds)
+        Ok(())
     }
 
-    fn read(&mut self, batch: Batch) -> HiddenStates {
-        let missing = self.features.missing(&batch.samples);
-        let lengths: Vec<i64> = batch.samples.iter().map(|&i| self.shared.samples[i].ids.len() as i64).collect();
-        let fresh = (!missing.is_empty()).then(|| self.forward(&batch, &missing));
-        let whole = fresh.as_ref().filter(|_| missing.len() == batch.samples.len());
-        let taps = {
-            let _span = span!("target.pack", &self.target.stream);
-            if let Some(fresh) = &fresh {
-                self.features.keep(&batch.samples, &missing, &lengths, fresh);
-            }
-            match whole {
-                Some(taps) => taps.shallow_clone(),
-                None => self.features.gather(&batch.samples, Device::Cpu).unwrap_or_default(),
+    /// `None`: nobody wants it.
+    fn hand_on(
+        &mut self,
+        batch: Batch<W::Ids>,
+        fresh: Option<W::Fresh>,
+        stream: &Stream,
+    ) -> Result<Option<()>, String> {
+        let number = batch.number;
+        let post = match &mut self.then {
+            Then::Here(post) => post,
+            Then::Elsewhere(queue) => {
+                let _span = span!("target.put");
+                flow_put(POST_FLOW + number);
+                let began = Instant::now();
+                let put = queue.put(number, Posted { batch, fresh }, 0);
+                self.shared.target_wait.add(began.elapsed());
+                return Ok(put.map(|_| ()));
             }
         };
-        let _span = span!("target.copy", &self.target.stream);
-        // From GPU to GPU by way of the host; on one device there is nothing to copy.
-        let stays = self.target.device() == self.drafter_device;
-        let taps = if stays { taps } else { taps.to_device(Device::Cpu) };
-        HiddenStates { number: batch.number, samples: batch.samples, taps }
-    }
-
-    /// The target over some rows of a batch: [rows, S, n·D].
-    fn forward(&self, batch: &Batch, rows: &[usize]) -> Tensor {
-        let ids = {
-            let _span = span!("target.upload", &self.target.stream);
-            let index: Vec<i64> = rows.iter().map(|&r| r as i64).collect();
-            batch.ids.index_select(0, &Tensor::from_slice(&index)).to_device(self.target.device())
+        let packed = {
+            let _span = span!("target.pack", stream);
+            post.pack(&batch, fresh)?
         };
-        let _span = span!("target.forward", &self.target.stream);
-        self.target.drafter_features(&ids, None, &self.taps, self.teacher)
+        let Some(packed) = packed else { return Ok(None) };
+        let (taps, bytes) = {
+            let _span = span!("target.copy", stream);
+            post.copy(packed, self.shared.taker(number))?
+        };
+        let _span = span!("target.put");
+        flow_put(HIDDEN_STATES_FLOW + number);
+        let began = Instant::now();
+        let put = self.shared.hidden_states.put(number, HiddenStates::of(batch, taps), bytes);
+        self.shared.target_wait.add(began.elapsed());
+        let Some(depth) = put else { return Ok(None) };
+        self.put_depth.record(depth);
+        Ok(Some(()))
     }
 }
 
 /// Hand-offs of hidden states are told from those of batches by this offset.
 pub(super) const HIDDEN_STATES_FLOW: u64 = 1 << 40;
+/// Those from a target to its post lane.
+pub(super) const POST_FLOW: u64 = 1 << 41;

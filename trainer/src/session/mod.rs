@@ -2,6 +2,7 @@
 
 mod evaluate;
 mod record;
+mod simulate;
 mod train;
 
 pub use evaluate::{Control, EvaluateOptions, RunEvaluation, evaluate_run};

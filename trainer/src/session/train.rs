@@ -1,8 +1,9 @@
 //! A training run from its configuration to its exported drafter, all of it recorded in a run directory.
 
 use super::record::start_profiler;
+use super::simulate::simulate;
 use crate::TextTools;
-use crate::config::Config;
+use crate::config::{Config, DeviceChoice};
 use crate::data::{PreloadedDataset, cached};
 use crate::device;
 use crate::drafter::{self, DFlashDrafter, DrafterConfig, Init};
@@ -37,9 +38,9 @@ pub struct Trained {
     /// Context tokens a second, without padding.
     pub tokens_per_s: f64,
     /// Each lane's loop, in seconds by a clock that is not the profiler's.
-    pub loop_seconds: Vec<(&'static str, f64)>,
-    /// The exported drafter.
-    pub drafter: PathBuf,
+    pub loop_seconds: Vec<(String, f64)>,
+    /// The exported drafter; none comes of a simulation.
+    pub drafter: Option<PathBuf>,
     /// It was stopped before its end.
     pub stopped: bool,
     /// What the recorder could not do, if anything.
@@ -49,9 +50,10 @@ pub struct Trained {
 /// Everything that is loaded before the first step.
 struct Loaded {
     samples: Vec<Text>,
-    target: Target,
+    targets: Vec<Target>,
+    target_config: TargetConfig,
     drafter: DFlashDrafter,
-    drafter_device: Device,
+    drafter_devices: Vec<Device>,
 }
 
 /// Trains a drafter. `stop` is asked now and then: true ends early with what has been learnt; `begun` is told the run directory.
@@ -65,14 +67,18 @@ pub fn train(
     stop: Stop<'_>,
     begun: impl FnOnce(&RunDir),
 ) -> Result<Trained, TrainError> {
+    if config.pipeline.is_simulated() {
+        return simulate(config, options, observer, stop, begun);
+    }
     let loaded = load(config, options)?;
-    let target_config = loaded.target.config.clone();
+    let target_config = loaded.target_config.clone();
     let run = RunDir::create(&config.run.dir, &config.run.name, manifest(config, options))?;
     begun(&run);
     let work = || record(config, loaded, &target_config, &run, observer, stop);
     // Outside the lanes too, running out of memory arrives as a panic of tch.
-    let trained = catch_unwind(AssertUnwindSafe(work))
-        .unwrap_or_else(|cause| Err(TrainError::Lane { lane: "the training", cause: cause_text(cause.as_ref()) }));
+    let trained = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|cause| {
+        Err(TrainError::Lane { lane: "the training".to_owned(), cause: cause_text(cause.as_ref()) })
+    });
     let closed = close(&run, &trained);
     let trained = trained?;
     closed.map(|()| trained)
@@ -87,7 +93,8 @@ fn record(
     observer: &dyn Observer,
     stop: Stop<'_>,
 ) -> Result<Trained, TrainError> {
-    let gpus = loaded.target.device().is_cuda() || loaded.drafter_device.is_cuda();
+    let gpus =
+        loaded.targets.iter().any(|t| t.device().is_cuda()) || loaded.drafter_devices.iter().any(|d| d.is_cuda());
     let profiler = start_profiler(run, config, gpus)?;
     let requests = profiler.requests();
     let stop = || stop() || requests.stop();
@@ -109,12 +116,14 @@ fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
         });
     }
     let samples = texts(&PreloadedDataset::open(&config.data.shards)?);
-    let target_device = device::resolve(config.pipeline.target_device)?;
-    let kind = device::kind(config.model.dtype, target_device);
-    let drafter_device = device::resolve(config.pipeline.drafter_device)?;
-    let target = Target::load(&config.model.target, kind, target_device)?;
-    let drafter = fresh_drafter(config, &target.config, kind, drafter_device)?;
-    Ok(Loaded { samples, target, drafter, drafter_device })
+    let all = |choices: Vec<DeviceChoice>| choices.into_iter().map(device::resolve).collect::<Result<Vec<_>, _>>();
+    let (target_devices, drafter_devices) = (all(config.pipeline.targets())?, all(config.pipeline.drafters())?);
+    let kind = device::kind(config.model.dtype, target_devices[0]);
+    let load = |&device: &Device| Target::load(&config.model.target, kind, device);
+    let targets: Vec<_> = target_devices.iter().map(load).collect::<Result<_, _>>()?;
+    let target_config = targets[0].config.clone();
+    let drafter = fresh_drafter(config, &target_config, kind, drafter_devices[0])?;
+    Ok(Loaded { samples, targets, target_config, drafter, drafter_devices })
 }
 
 /// The drafter that a configuration begins with.
@@ -142,7 +151,7 @@ fn texts(dataset: &PreloadedDataset) -> Vec<Text> {
     dataset.samples().iter().map(text).collect()
 }
 
-fn manifest(config: &Config, options: &TrainOptions) -> Manifest {
+pub(super) fn manifest(config: &Config, options: &TrainOptions) -> Manifest {
     let mut manifest = Manifest::default();
     manifest.command.clone_from(&options.command);
     manifest.version = env!("CARGO_PKG_VERSION").to_owned();
@@ -163,9 +172,9 @@ fn run_pipeline(
     pipeline::run(Parts {
         config,
         samples: &loaded.samples,
-        target: loaded.target,
+        targets: loaded.targets,
         drafter: loaded.drafter,
-        drafter_device: loaded.drafter_device,
+        drafter_devices: loaded.drafter_devices,
         profiler,
         checkpoints: &checkpoints,
         observer,
@@ -185,11 +194,11 @@ fn export(
     drafter::save(&outcome.drafter, target, &dir).map_err(|source| TrainError::Save { path: dir.clone(), source })?;
     let pipeline::Outcome { steps, tokens_per_s, loop_seconds, .. } = outcome;
     let stopped = steps < config.train.steps;
-    Ok(Trained { run: run.clone(), steps, tokens_per_s, loop_seconds, drafter: dir, stopped, trouble })
+    Ok(Trained { run: run.clone(), steps, tokens_per_s, loop_seconds, drafter: Some(dir), stopped, trouble })
 }
 
 /// Writes the outcome into run.json.
-fn close(run: &RunDir, trained: &Result<Trained, TrainError>) -> Result<(), TrainError> {
+pub(super) fn close(run: &RunDir, trained: &Result<Trained, TrainError>) -> Result<(), TrainError> {
     let mut manifest = run.manifest()?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     manifest.ended_unix_ns = i64::try_from(now.as_nanos()).ok();
@@ -203,8 +212,7 @@ fn close(run: &RunDir, trained: &Result<Trained, TrainError>) -> Result<(), Trai
     if let Ok(t) = trained {
         manifest.results.insert("steps".to_owned(), t.steps.into());
         manifest.results.insert("tokens_per_s".to_owned(), t.tokens_per_s.into());
-        let loops: serde_json::Map<_, _> =
-            t.loop_seconds.iter().map(|(lane, s)| ((*lane).to_owned(), (*s).into())).collect();
+        let loops: serde_json::Map<_, _> = t.loop_seconds.iter().map(|(lane, s)| (lane.clone(), (*s).into())).collect();
         manifest.results.insert("loop_seconds".to_owned(), loops.into());
     }
     Ok(run.write_manifest(&manifest)?)

@@ -112,6 +112,11 @@ impl Target {
     /// What a drafter is fed with: the concatenated taps, [b, S, n·D]; with `teacher`, behind them what the head reads,
     /// [b, S, (n+1)·D].
     pub fn drafter_features(&self, ids: &Tensor, packed: Option<&Packed>, taps: &[usize], teacher: bool) -> Tensor {
+        Tensor::cat(&self.drafter_taps(ids, packed, taps, teacher), -1)
+    }
+
+    /// The parts of [`drafter_features`](Self::drafter_features), each [b, S, D].
+    pub fn drafter_taps(&self, ids: &Tensor, packed: Option<&Packed>, taps: &[usize], teacher: bool) -> Vec<Tensor> {
         let features = match packed {
             Some(packed) => self.packed_features(ids, packed, taps, teacher),
             None => self.features(ids, taps, teacher),
@@ -120,7 +125,7 @@ impl Target {
         if teacher {
             parts.push(self.norm.forward(&features.last));
         }
-        Tensor::cat(&parts, -1)
+        parts
     }
 
     /// Reads the beginning of sequences into an empty cache with room for it; ids [b, S], padded at the end at most. The padding's rows are

@@ -1,0 +1,161 @@
+//! A drafter's work: steps, and what several drafters must agree on in them.
+
+use super::Torch;
+use crate::drafter::{DFlashDrafter, Row, Slots};
+use crate::loss::Loss;
+use crate::pipeline::HiddenStates;
+use crate::pipeline::checkpoint::Checkpoints;
+use crate::pipeline::collective::{Collective, Ended};
+use crate::pipeline::metrics::Metrics;
+use crate::pipeline::run::Text;
+use crate::pipeline::step::{DrafterStep, Share};
+use crate::pipeline::work::{Figures, Learn};
+use dflash_profiler::{IterationGuard, span};
+use std::sync::Arc;
+use tch::{Device, Kind, Tensor};
+
+/// Trains one drafter.
+pub(in crate::pipeline) struct Learner<'a> {
+    pub(in crate::pipeline) step: DrafterStep,
+    samples: &'a [Text],
+    metrics: Metrics,
+    checkpoints: Arc<Checkpoints<'a>>,
+    learning_rate: f64,
+    /// Batches of the step that is under way.
+    pending: Vec<Pending>,
+    /// Weight of the last batch's loss among the drafters'.
+    weight: f64,
+    /// Gradients of the step that is under way, of all drafters together; none with one drafter.
+    reduced: Vec<Tensor>,
+}
+
+/// A batch whose step is not made yet.
+struct Pending {
+    loss: Loss,
+    slots: Slots,
+    tokens: u64,
+    supervised: u64,
+}
+
+impl<'a> Learner<'a> {
+    pub(in crate::pipeline) fn new(
+        step: DrafterStep,
+        samples: &'a [Text],
+        checkpoints: Arc<Checkpoints<'a>>,
+        learning_rate: f64,
+    ) -> Self {
+        let metrics = Metrics::new(step.drafter.config.block_size as usize);
+        let (pending, reduced) = (Vec::new(), Vec::new());
+        Self { step, samples, metrics, checkpoints, learning_rate, pending, weight: 0.0, reduced }
+    }
+
+    fn rows(&self, samples: &[usize]) -> Vec<Row<'a>> {
+        samples.iter().map(|&i| self.samples[i].row()).collect()
+    }
+
+    /// Every weight's gradient; zeros where a batch had none.
+    fn gradients(&self) -> Vec<Tensor> {
+        let parameters = self.step.drafter.parameters().iter();
+        parameters
+            .map(|(_, w)| Some(w.grad()).filter(Tensor::defined).unwrap_or_else(|| w.detach().zeros_like()))
+            .collect()
+    }
+}
+
+impl Learn<Torch<'_>> for Learner<'_> {
+    fn begin(&mut self) {
+        self.step.watch_stream();
+    }
+
+    fn backward(&mut self, states: &HiddenStates<Tensor>) -> Result<(), String> {
+        let rows = self.rows(&states.samples);
+        self.weight = 0.0;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let share = Share { step: states.step, first_row: states.first_row };
+        let (loss, slots) = self.step.backward(&states.taps, &rows, share);
+        self.weight = loss.denominator;
+        let tokens = rows.iter().map(|row| row.ids.len() as u64).sum();
+        let supervised = rows.iter().map(|row| row.loss_mask.iter().filter(|&&m| m).count() as u64).sum();
+        self.pending.push(Pending { loss, slots, tokens, supervised });
+        Ok(())
+    }
+
+    /// The mean over the drafters, weighted with the weights of their losses: the gradient of the loss over all their
+    /// slots together.
+    fn reduce(&mut self, group: &mut dyn Collective) -> Result<(), Ended> {
+        let _guard = tch::no_grad_guard();
+        let _span = span!("drafter.reduce", &self.step.drafter.stream);
+        let mut gradients = self.gradients();
+        group.mean(&mut gradients, self.weight)?;
+        // A step may have several batches: their means add up until it is made.
+        self.reduced = if self.reduced.is_empty() {
+            gradients
+        } else {
+            self.reduced.iter().zip(&gradients).map(|(sum, gradient)| sum + gradient).collect()
+        };
+        self.step.drafter.parameters().iter().for_each(|(_, weight)| weight.shallow_clone().zero_grad());
+        Ok(())
+    }
+
+    fn update(&mut self, step: usize) {
+        for ((_, weight), gradient) in self.step.drafter.parameters().iter().zip(std::mem::take(&mut self.reduced)) {
+            set_gradient(weight, &gradient);
+        }
+        // The step's norm goes with one of its batches.
+        let mut norm = Some(self.step.update(step).norm);
+        for Pending { loss, slots, tokens, supervised } in self.pending.drain(..) {
+            self.metrics.add(&loss, slots, norm.take(), tokens, supervised);
+        }
+    }
+
+    fn figures(&mut self, group: &mut dyn Collective) -> Result<Figures, Ended> {
+        let mut sums = self.metrics.sums();
+        group.sum_numbers(&mut sums.values)?;
+        let reading = sums.reading();
+        Ok(Figures {
+            loss: Some(reading.loss),
+            accuracy: Some(reading.accuracy),
+            slots: reading.slots,
+            gradient_norm: Some(reading.gradient_norm),
+            tokens_per_s: reading.tokens_per_s,
+            supervised_per_s: reading.supervised_per_s,
+        })
+    }
+
+    fn rate(&self, step: usize) -> Option<f64> {
+        Some(self.learning_rate * self.step.rate_factor(step))
+    }
+
+    fn asked(&mut self, pass: &IterationGuard, step: usize) {
+        self.checkpoints.write_if_asked(pass, &self.step.drafter, step);
+    }
+}
+
+/// Gives a weight a gradient, also one that had none.
+fn set_gradient(weight: &Tensor, gradient: &Tensor) {
+    let mut own = weight.grad();
+    if own.defined() {
+        own.copy_(gradient);
+        return;
+    }
+    // tch sets no gradient; a backward pass of their product does.
+    tch::with_grad(|| (weight * gradient.to_kind(weight.kind())).sum(Kind::Float).backward());
+}
+
+/// The drafter's weights, copied to a device.
+pub(in crate::pipeline) fn replica(drafter: &DFlashDrafter, device: Device) -> DFlashDrafter {
+    let _guard = tch::no_grad_guard();
+    let mut weights = drafter.parameters().iter();
+    let kind = drafter.parameters().first().map_or(Kind::Float, |(_, weight)| weight.kind());
+    let built = DFlashDrafter::build(&drafter.config, kind, device, |_, _| {
+        // In the same order, as `build` promises.
+        let weight = weights.next().map_or_else(Tensor::new, |(_, weight)| weight.detach().copy());
+        Ok::<_, std::convert::Infallible>(weight)
+    });
+    match built {
+        Ok(replica) => replica,
+        Err(never) => match never {},
+    }
+}

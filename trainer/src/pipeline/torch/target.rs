@@ -1,0 +1,120 @@
+//! A target's work: forward passes, packing, copies.
+
+use super::Torch;
+use super::features::Features;
+use crate::config::{FeatureCache, Pipeline, Synchronisation};
+use crate::instrument;
+use crate::pipeline::Batch;
+use crate::pipeline::run::Text;
+use crate::pipeline::transport::{self, Transport, joined};
+use crate::pipeline::work::{Post, Read, Stream};
+use crate::target::Target;
+use dflash_profiler::{DeviceStream, span};
+use std::sync::Arc;
+use tch::{Device, Kind, Tensor};
+
+/// Runs the target over the rows of a batch that nobody has read.
+pub(in crate::pipeline) struct Reader {
+    pub(in crate::pipeline) target: Target,
+    pub(in crate::pipeline) taps: Vec<usize>,
+    /// What the target's head reads goes along behind the taps.
+    pub(in crate::pipeline) teacher: bool,
+}
+
+impl Read<Torch<'_>> for Reader {
+    fn begin(&mut self) -> Stream {
+        self.target.stream = instrument::stream(self.target.device());
+        stream(self.target.device())
+    }
+
+    fn forward(&mut self, batch: &Batch<Tensor>) -> Result<Option<Vec<Tensor>>, String> {
+        if batch.unread.is_empty() {
+            return Ok(None);
+        }
+        let ids = {
+            let _span = span!("target.upload", &self.target.stream);
+            let rows: Vec<i64> = batch.unread.iter().map(|&row| row as i64).collect();
+            batch.ids.index_select(0, &Tensor::from_slice(&rows)).to_device(self.target.device())
+        };
+        let _span = span!("target.forward", &self.target.stream);
+        Ok(Some(self.target.drafter_taps(&ids, None, &self.taps, self.teacher)))
+    }
+}
+
+/// Packs and copies what a target left.
+pub(in crate::pipeline) struct Poster<'a> {
+    samples: &'a [Text],
+    device: Device,
+    /// `None`: nothing is kept.
+    features: Option<&'a Features>,
+    batched: bool,
+    transport: Box<dyn Transport>,
+    drafters: Vec<Device>,
+    width: i64,
+    kind: Kind,
+}
+
+impl<'a> Poster<'a> {
+    /// For a target whose taps have `width` numbers a token in all; `drafters` are the drafters' devices.
+    pub(in crate::pipeline) fn new(
+        config: &Pipeline,
+        samples: &'a [Text],
+        target: &Target,
+        width: i64,
+        features: &'a Features,
+        drafters: &[Device],
+    ) -> Self {
+        Self {
+            samples,
+            device: target.device(),
+            features: (config.feature_cache == FeatureCache::Memory).then_some(features),
+            batched: config.synchronisation == Synchronisation::Batched,
+            transport: transport::new(config.transport),
+            drafters: drafters.to_vec(),
+            width,
+            kind: target.kind(),
+        }
+    }
+
+    /// The device that all drafters are on, if it is one.
+    fn common(&self) -> Option<Device> {
+        let first = *self.drafters.first()?;
+        self.drafters.iter().all(|&device| device == first).then_some(first)
+    }
+}
+
+impl Post<Torch<'_>> for Poster<'_> {
+    fn begin(&mut self) -> Stream {
+        stream(self.device)
+    }
+
+    fn pack(&mut self, batch: &Batch<Tensor>, fresh: Option<Vec<Tensor>>) -> Result<Option<Vec<Tensor>>, String> {
+        if batch.samples.is_empty() {
+            return Ok(Some(vec![Tensor::zeros([0, 0, self.width], (self.kind, Device::Cpu))]));
+        }
+        let Some(features) = self.features else {
+            let parts = fresh.unwrap_or_default();
+            return Ok(Some(if self.batched { vec![joined(&parts)] } else { parts }));
+        };
+        let whole = batch.unread.len() == batch.samples.len();
+        let taps = fresh.map(|parts| joined(&parts));
+        if let Some(taps) = &taps {
+            let lengths: Vec<i64> = batch.samples.iter().map(|&i| self.samples[i].ids.len() as i64).collect();
+            features.keep(&batch.samples, &batch.unread, &lengths, taps);
+        }
+        let taps = taps.filter(|_| whole).or_else(|| features.gather(&batch.samples));
+        Ok(taps.map(|taps| vec![taps]))
+    }
+
+    fn copy(&mut self, packed: Vec<Tensor>, to: Option<usize>) -> Result<(Tensor, u64), String> {
+        let to = to.and_then(|drafter| self.drafters.get(drafter).copied()).or_else(|| self.common());
+        let taps = self.transport.send(packed, to);
+        let bytes = taps.numel() * taps.kind().elt_size_in_bytes();
+        Ok((taps, bytes as u64))
+    }
+}
+
+/// The calling thread's stream of a device, as the loops want it.
+fn stream(device: Device) -> Stream {
+    instrument::stream(device).map(|stream| Arc::new(stream) as Arc<dyn DeviceStream>)
+}

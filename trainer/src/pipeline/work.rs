@@ -1,0 +1,103 @@
+//! What workers do, apart from when: the loops know queues and stages, a [`World`] knows how a batch is read, packed and
+//! learnt from. There are two worlds, libtorch's and a simulated one.
+
+use super::collective::{Collective, Ended};
+use super::{Batch, HiddenStates};
+use dflash_profiler::{DeviceStream, IterationGuard};
+use std::sync::Arc;
+
+/// The stream that a worker's spans are timed on; `None`: on the host alone.
+pub(super) type Stream = Option<Arc<dyn DeviceStream>>;
+
+/// What batches and hidden states are made of, and who makes them.
+pub(super) trait World: Sized {
+    /// Token ids of a batch.
+    type Ids: Send;
+    /// What a target's forward pass leaves, where it left it.
+    type Fresh: Send;
+    /// Packed, not yet where the drafter takes it from.
+    type Packed;
+    /// What the queue holds.
+    type Taps: Send;
+    /// Makes batches.
+    type Load: Load<Self>;
+    /// Runs the target.
+    type Target: Read<Self>;
+    /// Packs and copies what the target left.
+    type Post: Post<Self>;
+    /// Trains a drafter.
+    type Drafter: Learn<Self>;
+}
+
+/// The loader's work.
+pub(super) trait Load<W: World>: Send {
+    /// Before a batch is picked.
+    fn read(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Pads rows to a batch.
+    fn pack(&mut self, rows: &[&[i64]]) -> Result<W::Ids, String>;
+}
+
+/// A target's work. Spans `target.upload` and `target.forward` are its own.
+pub(super) trait Read<W: World>: Send {
+    /// On its own thread, before the first batch.
+    fn begin(&mut self) -> Stream {
+        None
+    }
+
+    /// Runs the target over the rows that nobody has read yet; `None`: there are none.
+    fn forward(&mut self, batch: &Batch<W::Ids>) -> Result<Option<W::Fresh>, String>;
+}
+
+/// What follows a forward pass, on the target's lane or on one of its own.
+pub(super) trait Post<W: World>: Send {
+    /// On the thread that it works on, before the first batch.
+    fn begin(&mut self) -> Stream {
+        None
+    }
+
+    /// Puts the taps of a batch together. `None`: the training is being stopped.
+    fn pack(&mut self, batch: &Batch<W::Ids>, fresh: Option<W::Fresh>) -> Result<Option<W::Packed>, String>;
+
+    /// Brings them to where drafter `to` takes them from (`None`: it is not known which); returns also their bytes.
+    fn copy(&mut self, packed: W::Packed, to: Option<usize>) -> Result<(W::Taps, u64), String>;
+}
+
+/// A drafter's work. The spans of its stages are its own, but for those of the loop.
+pub(super) trait Learn<W: World>: Send {
+    /// On its own thread, before the first batch.
+    fn begin(&mut self) {}
+
+    /// Gradients of one batch.
+    fn backward(&mut self, states: &HiddenStates<W::Taps>) -> Result<(), String>;
+
+    /// Makes the gradients of the last batch those of all drafters' last batches together.
+    fn reduce(&mut self, group: &mut dyn Collective) -> Result<(), Ended>;
+
+    /// Updates the weights; `step` counts from 0.
+    fn update(&mut self, step: usize);
+
+    /// Figures since the last call, of all drafters together. Waits for the device.
+    fn figures(&mut self, group: &mut dyn Collective) -> Result<Figures, Ended>;
+
+    /// Rate of learning at a step, counted from 0.
+    fn rate(&self, step: usize) -> Option<f64>;
+
+    /// After `step` steps, on the first drafter: whatever someone asked for meanwhile.
+    fn asked(&mut self, pass: &IterationGuard, step: usize);
+}
+
+/// Figures of some steps. `None` is not known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Figures {
+    pub(super) loss: Option<f64>,
+    pub(super) accuracy: Option<f64>,
+    /// Accuracy of slots 1..B.
+    pub(super) slots: Vec<f64>,
+    /// Mean gradient norm before clipping.
+    pub(super) gradient_norm: Option<f64>,
+    pub(super) tokens_per_s: f64,
+    pub(super) supervised_per_s: f64,
+}

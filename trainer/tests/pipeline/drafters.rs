@@ -1,0 +1,93 @@
+//! Several drafters train as one with as many times the batch.
+
+use crate::support::{Log, Trained, config, never_stuck, outcome, train, worst};
+use dflash_trainer::config::{Config, Vocabulary};
+
+/// One drafter with the whole batch, and several with a part each.
+fn both(drafters: usize, whole: usize, change: impl Fn(&mut Config) + Send + 'static) -> (Trained, Trained) {
+    never_stuck(move || {
+        let mut config = config();
+        change(&mut config);
+        config.train.batch = whole;
+        let one = train(&config, 1, 1);
+        config.train.batch = whole / drafters;
+        (one, train(&config, 2, drafters))
+    })
+}
+
+fn same(one: &Trained, several: &Trained) {
+    assert_eq!(one.steps, several.steps);
+    // Sums in another order: rounding of float32, and of AdamW's quotients that stay near it.
+    assert!(worst(one, several) < 2e-5, "{}", worst(one, several));
+    for (a, b) in one.losses.iter().zip(&several.losses) {
+        assert!((a - b).abs() < 1e-5, "{a} {b}");
+    }
+    assert_eq!(one.losses.len(), several.losses.len());
+}
+
+#[test]
+fn two_with_a_batch_each_equal_one_with_twice_the_batch() {
+    let (one, two) = both(2, 4, |_| ());
+    same(&one, &two);
+    assert_eq!(two.lanes, ["drafter:0", "drafter:1", "loader", "target:0", "target:1"]);
+    // The comparison means something: weights have moved far more than it allows.
+    let (other, _) = both(2, 4, |c| c.run.seed = 1);
+    assert!(worst(&one, &other) > 1e-3);
+}
+
+#[test]
+fn four_drafters_of_which_some_get_no_rows_equal_one() {
+    // Of 11 texts the third step has three left: one drafter gets none.
+    let (one, four) = both(4, 4, |_| ());
+    same(&one, &four);
+}
+
+#[test]
+fn accumulated_batches_are_reduced_one_by_one() {
+    let (one, two) = both(2, 4, |c| c.train.accumulate = 3);
+    same(&one, &two);
+    let (plain, _) = both(2, 4, |_| ());
+    assert!(worst(&one, &plain) > 1e-3, "a step of three batches is another one");
+}
+
+#[test]
+fn the_candidates_are_the_same_on_all_drafters() {
+    let (one, two) = both(2, 4, |c| {
+        c.train.vocabulary = Vocabulary::Candidates;
+        (c.train.candidate_low, c.train.candidate_random) = (10, 20);
+    });
+    same(&one, &two);
+}
+
+#[test]
+fn every_columns_metrics_are_those_of_all_drafters() {
+    let (one, two) = both(2, 4, |_| ());
+    let columns = |text: &str| -> Vec<Vec<f64>> {
+        let number = |field: &str| field.parse().unwrap_or(f64::NAN);
+        text.lines().skip(1).map(|line| line.split(',').map(number).collect()).collect()
+    };
+    let header: Vec<_> = one.metrics.lines().next().unwrap().split(',').collect();
+    let (a, b) = (columns(&one.metrics), columns(&two.metrics));
+    assert_eq!(a.len(), b.len());
+    for (a, b) in a.iter().zip(&b) {
+        for ((name, a), b) in header.iter().zip(a).zip(b) {
+            // Times and rates are the machine's.
+            let own = name.starts_with("time") || name.ends_with("per_s");
+            assert!(own || (a.is_nan() && b.is_nan()) || (a - b).abs() < 1e-4, "{name}: {a} {b}");
+        }
+    }
+}
+
+#[test]
+fn a_stop_ends_all_drafters_at_the_same_step() {
+    let steps = never_stuck(|| {
+        let mut config = config();
+        config.train.steps = 1_000_000;
+        let dir = tempfile::tempdir().unwrap();
+        let log = Log::default();
+        let stop = || log.0.lock().unwrap().len() > 5;
+        let outcome = outcome(&config, 2, 3, dir.path(), &log, &stop).unwrap();
+        outcome.steps
+    });
+    assert!((6..1_000_000).contains(&steps), "{steps}");
+}

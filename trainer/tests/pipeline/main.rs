@@ -1,0 +1,7 @@
+//! The pipeline with several workers: what is learnt does not depend on how many there are.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod drafters;
+mod equality;
+mod simulated;
+mod support;
