@@ -41,7 +41,6 @@ pub(crate) mod tag {
     pub const SPAN: u8 = 0x80;
     pub const SPAN_NEW: u8 = 0xff;
     pub const SAMPLE: u8 = 0x40;
-    pub const SAMPLE_LAST: u8 = 0x7f;
     pub const SAMPLE_LATE: u8 = 0x08;
     pub const NAME: u8 = 0x01;
     pub const LANE: u8 = 0x02;
