@@ -2,24 +2,27 @@
 
 mod old;
 mod rare;
+mod sample;
 mod span;
 
-use self::span::Shape;
-use crate::dictionary::{Dictionary, Ids};
+use self::span::Shapes;
+use crate::dictionary::{Dictionary, Ids, Local};
 use crate::encode::{KINDS, LaneState, tag};
 use crate::format::Header;
-use crate::record::{CounterId, Flow, FlowEnd, Iteration, LaneId, Sample};
-use crate::varint::{Input, unzigzag};
+use crate::record::{Flow, FlowEnd, Iteration, LaneId};
+use crate::varint::{Input, ROOM, Room};
 use crate::visit::Visit;
 
 /// Bytes that must follow a payload, whatever they are: so a record can be read without looking where the payload ends.
-pub(crate) const PADDING: usize = crate::varint::ROOM;
+pub(crate) const PADDING: usize = ROOM;
 
 /// The records of a payload, behind its texts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Records<'a> {
     version: u8,
     count: u32,
+    /// Names, lanes and counters that the payload introduces.
+    texts: [usize; 3],
     /// The records, and the padding.
     bytes: &'a [u8],
 }
@@ -33,24 +36,28 @@ impl Records<'_> {
 /// Takes a block's payload, and the padding behind it, apart: the texts go into `found`, the records are returned. `None`
 /// if this is no payload.
 ///
-/// What `found` holds of another block's texts is kept as far as this block begins with the same.
+/// What `found` holds of another block's texts is used as far as this block begins with the same.
 pub(crate) fn open<'a>(header: &Header, bytes: &'a [u8], found: &mut Dictionary) -> Option<Records<'a>> {
     let (version, count) = (header.version, header.records);
     let payload = bytes.get(..bytes.len().checked_sub(PADDING)?)?;
     if version == 1 {
         *found = scattered_texts(bytes, count)?;
-        return Some(Records { version, count, bytes });
+        return Some(Records { version, count, texts: found.counts(), bytes });
     }
-    let (mut left, length) = found.keep_same(payload, count, header.rank);
-    let mut input = Input(payload.get(length..)?);
-    while left > 0 && input.0.first().is_some_and(|tag| Dictionary::holds(*tag)) {
+    let (mut left, known) = found.begin(payload, count, header.rank);
+    let mut input = Input(payload.get(known..)?);
+    let further = |left: u32, input: &Input<'_>| left > 0 && input.0.first().is_some_and(|tag| Dictionary::holds(*tag));
+    if further(left, &input) {
+        found.forget();
+    }
+    while further(left, &input) {
         found.take(&mut input, header.rank)?;
         found.took(payload.len() - input.0.len());
         left -= 1;
     }
     let length = payload.len() - input.0.len();
-    found.took_all(payload.get(..length)?);
-    Some(Records { version, count: left, bytes: bytes.get(length..)? })
+    found.took_bytes(payload.get(known..length)?);
+    Some(Records { version, count: left, texts: found.used, bytes: bytes.get(length..)? })
 }
 
 /// In version 1 texts stand anywhere, so all records are looked at, with ids as they are.
@@ -61,9 +68,10 @@ fn scattered_texts(bytes: &[u8], count: u32) -> Option<Dictionary> {
 
     // A record is a byte at least.
     let all: Vec<u32> = (0..count.min(u32::try_from(bytes.len()).ok()?)).collect();
+    let texts = [all.len(); 3];
     let ids = Ids { names: all.clone(), lanes: all.clone(), counters: all };
     let (mut states, mut nothing) = (States::default(), Nothing);
-    let mut decoder = Decoder::new(Records { version: 1, count, bytes }, &ids, &mut states, &mut nothing);
+    let mut decoder = Decoder::new(Records { version: 1, count, texts, bytes }, &ids, &mut states, &mut nothing);
     decoder.all(count)?;
     Some(decoder.found)
 }
@@ -80,14 +88,14 @@ pub(crate) struct States {
     counters: Vec<[i64; 3]>,
     /// The index of a name's next span, if it is the one after the last.
     next_index: Vec<u64>,
-    shapes: Vec<Shape>,
+    shapes: Shapes,
 }
 
 struct Decoder<'a, 'v, V> {
     version: u8,
     /// The rest of the payload, and the padding.
     input: Input<'a>,
-    ids: &'v Ids,
+    ids: Local<'v>,
     states: &'v mut States,
     visit: &'v mut V,
     last_lane: u64,
@@ -102,6 +110,7 @@ struct Decoder<'a, 'v, V> {
 
 impl<'a, 'v, V: Visit> Decoder<'a, 'v, V> {
     fn new(records: Records<'a>, ids: &'v Ids, states: &'v mut States, visit: &'v mut V) -> Self {
+        let ids = ids.first(records.texts);
         states.shapes.clear();
         states.lanes.clear();
         states.lanes.resize(ids.lanes.len(), LaneState::default());
@@ -126,66 +135,57 @@ impl<'a, 'v, V: Visit> Decoder<'a, 'v, V> {
     }
 
     fn all(&mut self, count: u32) -> Option<()> {
-        for _ in 0..count {
-            let tag = *self.input.0.first()?;
-            if self.version == 1 {
-                self.old_record(tag)?;
-            } else if tag >= tag::SPAN {
-                self.span()?;
-            } else {
-                self.other(tag)?;
+        if self.version == 1 {
+            for _ in 0..count {
+                self.old_record(*self.input.0.first()?)?;
             }
+        } else {
+            self.records(count)?;
         }
         // All of the payload, and nothing of the padding.
         (self.input.0.len() == PADDING).then_some(())
     }
 
-    fn other(&mut self, tag: u8) -> Option<()> {
-        match tag {
-            tag::SAMPLE..=tag::SAMPLE_LAST => self.sample(tag),
-            tag::ITERATION..=tag::ITERATION_LAST => self.iteration(tag),
-            tag::FLOW_PUT => self.flow(FlowEnd::Put),
-            tag::FLOW_TAKE => self.flow(FlowEnd::Take),
-            _ => self.rare(tag),
-        }
-    }
-
-    #[inline]
-    fn sample(&mut self, tag: u8) -> Option<()> {
-        let mut input = self.input;
-        input.byte()?;
-        let local = usize::try_from(input.small()?).ok()?;
-        let counter = self.ids.counters.get(local).copied().map(CounterId)?;
-        let since = input.fixed(if tag & tag::SAMPLE_LATE != 0 { 8 } else { 3 })?;
-        let number = match tag & 7 {
-            0 => 0,
-            7 => input.fixed(8)?,
-            bytes => input.fixed(usize::from(bytes))?,
-        };
-        let sort = usize::from(tag >> 4 & 3);
-        let value = match self.states.counters.get_mut(local)?.get_mut(sort) {
-            None => f64::from_bits(number),
-            Some(last) => {
-                *last = last.wrapping_add(unzigzag(number));
-                match sort {
-                    0 => *last as f64,
-                    1 => *last as f64 / 1e3,
-                    _ => *last as f64 * 512.0,
+    fn records(&mut self, count: u32) -> Option<()> {
+        let mut rest = self.input.0;
+        let mut left = count;
+        while left > 0 {
+            // A record that reaches into the padding leaves too little of it.
+            let room = rest.first_chunk()?;
+            let tag = room[0];
+            let length = match tag {
+                tag::SPAN.. => self.span(room)?,
+                tag::SAMPLE.. => 0,
+                tag::ITERATION..=tag::ITERATION_LAST => self.iteration(room)?,
+                tag::FLOW_PUT => self.flow(room, FlowEnd::Put)?,
+                tag::FLOW_TAKE => self.flow(room, FlowEnd::Take)?,
+                _ => {
+                    self.input = Input(rest);
+                    self.rare(tag)?;
+                    rest.len() - self.input.0.len()
                 }
-            }
-        };
-        self.sample_ns = self.sample_ns.wrapping_add(since.cast_signed());
-        self.input = input;
-        self.visit.sample(Sample { counter, time_ns: self.sample_ns, value });
+            };
+            rest = rest.get(length..)?;
+            left -= u32::from(length > 0);
+            // Most records follow one of their sort.
+            let (count, behind) = match tag {
+                tag::SPAN.. => self.spans(rest, left)?,
+                tag::SAMPLE.. => self.samples(rest, left)?,
+                _ => (0, rest),
+            };
+            (rest, left) = (behind, left - count);
+        }
+        self.input = Input(rest);
         Some(())
     }
 
-    fn iteration(&mut self, tag: u8) -> Option<()> {
-        let input = &mut self.input;
-        input.byte()?;
+    /// Reads an iteration, and returns its length.
+    #[inline(never)]
+    fn iteration(&mut self, room: &[u8; ROOM]) -> Option<usize> {
+        let (tag, mut input) = (room[0], Room::behind_tag(room));
         let both = input.small()?;
         let (local, kind) = (both >> 3, both & 7);
-        let lane = id(&self.ids.lanes, local).map(LaneId)?;
+        let lane = id(self.ids.lanes, local).map(LaneId)?;
         let kind = *KINDS.get(usize::try_from(kind).ok()?)?;
         let state = self.states.lanes.get_mut(usize::try_from(local).ok()?)?;
         let (number, begin_ns) = state.next_iteration();
@@ -197,19 +197,19 @@ impl<'a, 'v, V: Visit> Decoder<'a, 'v, V> {
         let tokens = if tag & tag::ITERATION_TOKENS != 0 { Some(input.number()?) } else { None };
         *state = LaneState { end_ns, iteration: number, iteration_end_ns: Some(end_ns), ..*state };
         self.visit.iteration(Iteration { lane, number, kind, begin_ns, duration_ns, cpu_ns, tokens });
-        Some(())
+        Some(input.length)
     }
 
-    fn flow(&mut self, end: FlowEnd) -> Option<()> {
-        self.input.byte()?;
+    fn flow(&mut self, room: &[u8; ROOM], end: FlowEnd) -> Option<usize> {
+        let mut input = Room::behind_tag(room);
         let last = &mut self.flows[usize::from(end == FlowEnd::Take)];
-        *last = last.wrapping_add_signed(self.input.signed()?);
-        let local = self.input.small()?;
-        let lane = id(&self.ids.lanes, local).map(LaneId)?;
+        *last = last.wrapping_add_signed(input.signed()?);
+        let local = input.small()?;
+        let lane = id(self.ids.lanes, local).map(LaneId)?;
         let since = self.states.lanes.get(usize::try_from(local).ok()?)?.end_ns;
-        let time_ns = since.wrapping_add(self.input.signed()?);
+        let time_ns = since.wrapping_add(input.signed()?);
         self.visit.flow(Flow { id: *last, end, lane, time_ns });
-        Some(())
+        Some(input.length)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::decode::{Records, open};
 use crate::format::Header;
@@ -25,38 +26,59 @@ pub(crate) struct Dictionary {
     bytes: Vec<u8>,
     ends: Vec<(usize, [usize; 4])>,
     rank: u32,
-    /// Names, lanes and counters that the block before had, too.
+    /// Texts that the block begins with and that were known.
+    begin: usize,
+    /// Names, lanes and counters of the block: it may be fewer than there are.
+    pub used: [usize; 3],
+    /// Those that were there before the block.
     kept: [usize; 3],
 }
 
 impl Dictionary {
-    /// Keeps the texts that `payload` begins with, too, and forgets the others. Returns how many of `count` records are
-    /// left then, and the length of what was kept.
-    pub(crate) fn keep_same(&mut self, payload: &[u8], count: u32, rank: u32) -> (u32, usize) {
+    /// Finds the texts that `payload` begins with, too. Returns how many of `count` records are left then, and the length
+    /// of what was found. The others are kept until `forget`: blocks often take turns between fewer and more texts.
+    pub(crate) fn begin(&mut self, payload: &[u8], count: u32, rank: u32) -> (u32, usize) {
         // A rank's own lanes do not say whose they are.
         let other = self.rank != rank;
         let same = if other { 0 } else { common(&self.bytes, payload) };
-        let kept = self.ends.partition_point(|(end, _)| *end <= same).min(count as usize);
-        let (length, [names, lanes, counters, texts]) = kept.checked_sub(1).map_or((0, [0; 4]), |last| self.ends[last]);
+        let begin = self.ends.partition_point(|(end, _)| *end <= same).min(count as usize);
+        let (length, [names, lanes, counters, _]) = self.place(begin);
+        (self.rank, self.used, self.kept, self.begin) = (rank, [names, lanes, counters], self.counts(), begin);
+        (count - begin as u32, length)
+    }
+
+    /// Forgets the texts that the block does not begin with; others follow.
+    pub(crate) fn forget(&mut self) {
+        let (length, [names, lanes, counters, texts]) = self.place(self.begin);
         self.names.truncate(names);
         self.lanes.truncate(lanes);
         self.counters.truncate(counters);
         self.texts.truncate(texts);
-        self.ends.truncate(kept);
-        (self.rank, self.kept) = (rank, [names, lanes, counters]);
-        (count - kept as u32, length)
+        self.ends.truncate(self.begin);
+        self.bytes.truncate(length);
+        self.kept = [names, lanes, counters];
     }
 
-    /// A text has been taken; it ends there.
+    /// A text of the block has been taken, which ends there.
     pub(crate) fn took(&mut self, end: usize) {
-        let counts = [self.names.len(), self.lanes.len(), self.counters.len(), self.texts.count()];
-        self.ends.push((end, counts));
+        let [names, lanes, counters] = self.counts();
+        self.ends.push((end, [names, lanes, counters, self.texts.count()]));
+        self.used = [names, lanes, counters];
     }
 
-    /// These bytes have been taken.
-    pub(crate) fn took_all(&mut self, bytes: &[u8]) {
-        self.bytes.clear();
+    /// These bytes have been taken, behind those that the block began with.
+    pub(crate) fn took_bytes(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Names, lanes and counters that are there.
+    pub(crate) fn counts(&self) -> [usize; 3] {
+        [self.names.len(), self.lanes.len(), self.counters.len()]
+    }
+
+    /// Where the first `count` texts end, and how many names, lanes, counters and plain texts they are.
+    fn place(&self, count: usize) -> (usize, [usize; 4]) {
+        count.checked_sub(1).and_then(|last| self.ends.get(last)).copied().unwrap_or_default()
     }
 }
 
@@ -67,12 +89,39 @@ fn common(a: &[u8], b: &[u8]) -> usize {
     chunks + a[chunks..].iter().zip(&b[chunks..]).take_while(|(a, b)| a == b).count()
 }
 
-/// The timeline's ids of a block's texts, by the block's ids.
+/// The timeline's ids of a block's texts, by the block's ids. There may be more than the block has.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ids {
     pub names: Vec<u32>,
     pub lanes: Vec<u32>,
     pub counters: Vec<u32>,
+}
+
+/// The same of one block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Local<'a> {
+    pub names: &'a [u32],
+    pub lanes: &'a [u32],
+    pub counters: &'a [u32],
+}
+
+impl Ids {
+    /// Those of a block that has so many names, lanes and counters.
+    pub(crate) fn first(&self, [names, lanes, counters]: [usize; 3]) -> Local<'_> {
+        Local {
+            names: first(&self.names, names),
+            lanes: first(&self.lanes, lanes),
+            counters: first(&self.counters, counters),
+        }
+    }
+
+    fn counts(&self) -> [usize; 3] {
+        [self.names.len(), self.lanes.len(), self.counters.len()]
+    }
+}
+
+fn first(ids: &[u32], count: usize) -> &[u32] {
+    ids.get(..count).unwrap_or(ids)
 }
 
 /// The texts of a timeline by what they say, as bytes.
@@ -85,7 +134,7 @@ pub(crate) struct Known {
     key: Vec<u8>,
     /// The last block's texts, and their ids.
     dictionary: Dictionary,
-    ids: Ids,
+    ids: Arc<Ids>,
 }
 
 type Map = HashMap<Vec<u8>, u32, BuildHasherDefault<Quick>>;
@@ -98,15 +147,18 @@ impl Known {
         header: &Header,
         padded: &'a [u8],
         timeline: &mut Timeline,
-    ) -> Option<(Ids, Records<'a>)> {
+    ) -> Option<(Arc<Ids>, Records<'a>)> {
         let found = &mut self.dictionary;
         let Some(records) = open(header, padded, found) else {
             *found = Dictionary::default();
             return None;
         };
         let kept = found.kept;
+        if found.counts() == kept && self.ids.counts() == kept {
+            return Some((Arc::clone(&self.ids), records));
+        }
         let Dictionary { texts, names, lanes, counters, .. } = &*found;
-        let ids = &mut self.ids;
+        let ids = Arc::make_mut(&mut self.ids);
         ids.names.truncate(kept[0]);
         ids.names.extend(names[kept[0]..].iter().map(|place| {
             self.names.get(texts.bytes(place)).copied().unwrap_or_else(|| {
@@ -127,7 +179,7 @@ impl Known {
                 add(&mut timeline.counters, Counter { name, unit, rank })
             })
         }));
-        Some((ids.clone(), records))
+        Some((Arc::clone(&self.ids), records))
     }
 }
 

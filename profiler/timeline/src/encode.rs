@@ -26,20 +26,21 @@
 //!
 //! Texts are packed as the table in `texts.rs` says. What version 1 wrote otherwise: `decode/old.rs`.
 
+mod head;
 mod rare;
 mod sample;
 pub(crate) mod span;
 
+use self::head::Head;
+pub(crate) use self::head::Kept;
 use self::span::Shapes;
 use crate::record::{Flow, FlowEnd, Iteration, Kind, LaneId};
-use crate::texts::{Mark, Packer};
 use crate::varint::{ROOM, Record};
 
 pub(crate) mod tag {
     pub const SPAN: u8 = 0x80;
     pub const SPAN_NEW: u8 = 0xff;
     pub const SAMPLE: u8 = 0x40;
-    pub const SAMPLE_LAST: u8 = 0x7f;
     pub const SAMPLE_LATE: u8 = 0x08;
     pub const NAME: u8 = 0x01;
     pub const LANE: u8 = 0x02;
@@ -93,8 +94,7 @@ impl LaneState {
 #[derive(Debug)]
 pub(crate) struct Encoder {
     /// The block's texts, which stand before its other records.
-    texts: Vec<u8>,
-    packer: Packer,
+    head: Head,
     /// The other records, and room for one more.
     bytes: Vec<u8>,
     used: usize,
@@ -110,8 +110,6 @@ pub(crate) struct Encoder {
     /// Last id put and taken.
     flows: [u64; 2],
     stack_ns: i64,
-    /// Whose block it is: its own lanes and counters need not say so.
-    rank: u32,
     /// Rare records are built here.
     scratch: Vec<u8>,
 }
@@ -123,8 +121,7 @@ impl Encoder {
     /// Begins the first block of a rank.
     pub(crate) fn of_rank(rank: u32) -> Self {
         Self {
-            texts: Vec::new(),
-            packer: Packer::default(),
+            head: Head::of_rank(rank),
             bytes: vec![0; 4 * ROOM],
             used: 0,
             records: 0,
@@ -136,7 +133,6 @@ impl Encoder {
             sample_ns: 0,
             flows: [0; 2],
             stack_ns: 0,
-            rank,
             scratch: Vec::new(),
         }
     }
@@ -181,26 +177,25 @@ impl Encoder {
     /// Bytes so far.
     #[inline]
     pub(crate) fn length(&self) -> usize {
-        self.used + self.texts.len()
+        self.used + self.head.length()
     }
 
     /// The payload in its two parts, records, first and last time.
     pub(crate) fn payload(&self) -> Payload<'_> {
         let (first_ns, last_ns) = if self.extent.0 > self.extent.1 { (0, 0) } else { self.extent };
-        let (texts, rest) = (self.texts.as_slice(), self.bytes.get(..self.used).unwrap_or_default());
+        let (texts, rest) = (self.head.bytes(), self.bytes.get(..self.used).unwrap_or_default());
         Payload { texts, rest, records: self.records, first_ns, last_ns }
     }
 
     /// What the block holds so far, which is texts alone, so that blocks to come can begin with it.
-    pub(crate) fn keep(&self, texts: [usize; 3]) -> Kept {
-        Kept { texts, bytes: self.texts.len(), packer: self.packer.mark() }
+    pub(crate) fn keep(&mut self, texts: [usize; 3]) -> Kept {
+        self.head.keep(texts)
     }
 
     /// Begins the next block, which knows nothing of this one but the texts that are kept.
     pub(crate) fn clear(&mut self, kept: &Kept) {
         let [names, lanes, counters] = kept.texts;
-        self.texts.truncate(kept.bytes);
-        self.packer.restore(&kept.packer);
+        self.head.clear(kept);
         self.lanes.clear();
         self.lanes.resize(lanes, LaneState::default());
         self.counters.clear();
@@ -232,15 +227,6 @@ impl Encoder {
     fn grow(&mut self, least: usize) {
         self.bytes.resize(2 * self.bytes.len() + least, 0);
     }
-}
-
-/// The texts that a block begins with.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Kept {
-    /// Names, lanes, counters.
-    pub texts: [usize; 3],
-    bytes: usize,
-    packer: Mark,
 }
 
 /// A block's payload and what its header says of it.

@@ -1,6 +1,6 @@
 //! Decoding many blocks side by side: each thread fills a part of the timeline.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use crate::decode::{Records, States, decode};
@@ -22,7 +22,7 @@ pub(crate) fn cores() -> usize {
 pub(crate) struct Task<'a> {
     /// Its place among what was found.
     pub place: usize,
-    pub ids: Ids,
+    pub ids: Arc<Ids>,
     pub records: Records<'a>,
     /// Leave out what lies outside of these times.
     pub cut: Option<Window>,

@@ -104,6 +104,75 @@ impl<'a> Record<'a> {
     }
 }
 
+/// The way back from a [`Record`]: reads in a room that is long enough for any record, so that nothing is checked per
+/// number. What it reads of a record that is none may be anything.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room<'a> {
+    room: &'a [u8; ROOM],
+    /// Bytes read.
+    pub length: usize,
+}
+
+impl<'a> Room<'a> {
+    /// Begins behind a record's tag.
+    #[inline]
+    pub(crate) fn behind_tag(room: &'a [u8; ROOM]) -> Self {
+        Self { room, length: 1 }
+    }
+
+    #[inline]
+    pub(crate) fn byte(&mut self) -> u8 {
+        let byte = self.room[self.length & PLACES];
+        self.length += 1;
+        byte
+    }
+
+    /// Eight bytes from the next one on, of which `length` are read.
+    #[inline]
+    pub(crate) fn eight(&mut self, length: usize) -> u64 {
+        let at = self.length & PLACES;
+        self.length += length;
+        self.room[at..].first_chunk().map_or(0, |eight| u64::from_le_bytes(*eight))
+    }
+
+    /// A number that mostly fits in one byte.
+    #[inline]
+    pub(crate) fn small(&mut self) -> Option<u64> {
+        let byte = self.room[self.length & PLACES];
+        if byte < 0x80 {
+            self.length += 1;
+            return Some(u64::from(byte));
+        }
+        self.number()
+    }
+
+    #[inline]
+    pub(crate) fn number(&mut self) -> Option<u64> {
+        let word = self.eight(0);
+        let ends = !word & GOES_ON;
+        if ends == 0 {
+            let (value, length) = long(self.room, self.length)?;
+            self.length = length;
+            return Some(value);
+        }
+        self.length += (ends.trailing_zeros() as usize + 1) / 8;
+        Some(gather(word & (ends ^ (ends - 1))))
+    }
+
+    #[inline]
+    pub(crate) fn signed(&mut self) -> Option<i64> {
+        self.number().map(unzigzag)
+    }
+}
+
+/// A number that stands at `at`, and where it ends. By value, so that a [`Room`] can stay in registers.
+#[cold]
+fn long(room: &[u8; ROOM], at: usize) -> Option<(u64, usize)> {
+    let mut input = Input(room.get(at..)?);
+    let value = input.slow()?;
+    Some((value, ROOM - input.0.len()))
+}
+
 /// Appends `value`, 7 bits a byte, the lowest first.
 pub(crate) fn put(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
@@ -175,14 +244,6 @@ impl<'a> Input<'a> {
     #[inline]
     pub(crate) fn signed(&mut self) -> Option<i64> {
         self.number().map(unzigzag)
-    }
-
-    /// A number of `length` bytes, 8 at most. Eight bytes must follow, as they do where a block is padded.
-    #[inline]
-    pub(crate) fn fixed(&mut self, length: usize) -> Option<u64> {
-        let eight = self.0.first_chunk::<8>()?;
-        self.0 = self.0.get(length..)?;
-        Some(u64::from_le_bytes(*eight) & (u64::MAX >> (64 - 8 * length.clamp(1, 8))))
     }
 
     pub(crate) fn text(&mut self) -> Option<&'a str> {

@@ -46,10 +46,10 @@ impl<V: Visit> Decoder<'_, '_, V> {
             DEPTH => u8::try_from(input.number()?).ok()?,
             depth => depth,
         };
-        let name = id(&self.ids.names, input.number()?).map(NameId)?;
+        let name = id(self.ids.names, input.number()?).map(NameId)?;
         let local = if flag(SAME_LANE) { self.last_lane } else { input.number()? };
         let state = self.states.lanes.get_mut(usize::try_from(local).ok()?)?;
-        let lane = id(&self.ids.lanes, local).map(LaneId)?;
+        let lane = id(self.ids.lanes, local).map(LaneId)?;
         if !flag(SAME_ITERATION) {
             state.span_iteration = state.span_iteration.wrapping_add_signed(input.signed()?);
         }
@@ -71,7 +71,7 @@ impl<V: Visit> Decoder<'_, '_, V> {
     fn old_sample(&mut self) -> Option<()> {
         let input = &mut self.input;
         let tag = input.byte()?;
-        let counter = id(&self.ids.counters, input.number()?).map(CounterId)?;
+        let counter = id(self.ids.counters, input.number()?).map(CounterId)?;
         let time_ns = self.sample_ns.wrapping_add(input.signed()?);
         let value = if tag == SAMPLE_WHOLE {
             input.signed()? as f64
@@ -87,7 +87,7 @@ impl<V: Visit> Decoder<'_, '_, V> {
         let input = &mut self.input;
         let tag = input.byte()?;
         let local = input.number()?;
-        let lane = id(&self.ids.lanes, local).map(LaneId)?;
+        let lane = id(self.ids.lanes, local).map(LaneId)?;
         let kind = *KINDS.get(usize::from(input.byte()?))?;
         let state = self.states.lanes.get_mut(usize::try_from(local).ok()?)?;
         let number = state.iteration.wrapping_add_signed(input.signed()?);
@@ -103,7 +103,7 @@ impl<V: Visit> Decoder<'_, '_, V> {
     fn old_flow(&mut self) -> Option<()> {
         let end = if self.input.byte()? == tag::FLOW_PUT { FlowEnd::Put } else { FlowEnd::Take };
         let number = self.flows[0].wrapping_add_signed(self.input.signed()?);
-        let lane = id(&self.ids.lanes, self.input.number()?).map(LaneId)?;
+        let lane = id(self.ids.lanes, self.input.number()?).map(LaneId)?;
         let time_ns = self.old_flow_ns.wrapping_add(self.input.signed()?);
         (self.flows[0], self.old_flow_ns) = (number, time_ns);
         self.visit.flow(Flow { id: number, end, lane, time_ns });

@@ -41,7 +41,7 @@ impl<V: Visit> Decoder<'_, '_, V> {
         for _ in 0..self.input.number()? {
             let name = self.name()?;
             let local = self.input.number()?;
-            let lane = id(&self.ids.lanes, local).map(LaneId)?;
+            let lane = id(self.ids.lanes, local).map(LaneId)?;
             let since = self.states.lanes.get(usize::try_from(local).ok()?)?.end_ns;
             open.push(OpenSpan { name, lane, begin_ns: since.wrapping_add(self.input.signed()?) });
         }
@@ -62,7 +62,7 @@ impl<V: Visit> Decoder<'_, '_, V> {
         let (dropped, missing) = if whole { (0, 0) } else { (self.input.number()?, self.input.signed()?) };
         let missing = missing.cast_unsigned();
         let written = emitted.wrapping_sub(dropped).wrapping_sub(missing);
-        let lane = id(&self.ids.lanes, local).map(LaneId)?;
+        let lane = id(self.ids.lanes, local).map(LaneId)?;
         self.visit.account(Account::Lane(LaneTotals { lane, emitted, written, dropped }));
         Some(())
     }
@@ -87,7 +87,7 @@ impl<V: Visit> Decoder<'_, '_, V> {
         let tid = u32::try_from(self.input.number()?).ok()?;
         let thread = self.name()?;
         let lane = match self.input.number()?.checked_sub(1) {
-            Some(lane) => Some(id(&self.ids.lanes, lane).map(LaneId)?),
+            Some(lane) => Some(id(self.ids.lanes, lane).map(LaneId)?),
             None => None,
         };
         let iteration = self.input.number()?.checked_sub(1);
@@ -98,7 +98,7 @@ impl<V: Visit> Decoder<'_, '_, V> {
     }
 
     fn name(&mut self) -> Option<NameId> {
-        id(&self.ids.names, self.input.small()?).map(NameId)
+        id(self.ids.names, self.input.small()?).map(NameId)
     }
 
     /// A count and as many names, pushed one by one.

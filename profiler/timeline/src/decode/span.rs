@@ -6,7 +6,7 @@ use crate::encode::span::{
 };
 use crate::encode::tag;
 use crate::record::{DeviceTime, LaneId, NameId, Span};
-use crate::varint::{Input, unzigzag};
+use crate::varint::{ROOM, Room, unzigzag};
 use crate::visit::Visit;
 
 /// What is alike in many spans.
@@ -19,17 +19,80 @@ pub(super) struct Shape {
     name: NameId,
 }
 
+/// The shapes of a block, by number.
+#[derive(Debug)]
+pub(super) struct Shapes {
+    /// Those that have not been introduced have no flags.
+    all: [Shape; SHAPES + 1],
+    count: usize,
+}
+
+impl Default for Shapes {
+    fn default() -> Self {
+        Self { all: [Shape { flags: 0, depth: 0, local: 0, name: NameId(0) }; SHAPES + 1], count: 0 }
+    }
+}
+
+impl Shapes {
+    pub(super) fn clear(&mut self) {
+        self.all.iter_mut().take(self.count).for_each(|shape| shape.flags = 0);
+        self.count = 0;
+    }
+}
+
 impl<V: Visit> Decoder<'_, '_, V> {
+    /// Reads spans for as long as they are of the last one's lane and iteration, as most are: what would be looked up for
+    /// each is at hand. At most `left` are left of the block; returns how many were read, and what follows.
     #[inline]
-    pub(super) fn span(&mut self) -> Option<()> {
-        let mut input = self.input;
-        let tag = input.byte()?;
-        let shape = match self.states.shapes.get(usize::from(tag & !tag::SPAN)) {
-            Some(shape) => *shape,
-            None => self.new_shape(tag, &mut input)?,
+    pub(super) fn spans<'r>(&mut self, mut rest: &'r [u8], left: u32) -> Option<(u32, &'r [u8])> {
+        const SAME: u8 = SAME_LANE | SAME_ITERATION;
+        let place = usize::try_from(self.last_lane).unwrap_or(usize::MAX);
+        let (Some(state), Some(lane)) = (self.states.lanes.get_mut(place), self.ids.lanes.get(place)) else {
+            return Some((0, rest));
+        };
+        let (lane, iteration, mut end_ns) = (LaneId(*lane), state.span_iteration.checked_sub(1), state.end_ns);
+        let (shapes, next_index) = (&self.states.shapes.all, self.states.next_index.as_mut_slice());
+        let mut count = 0;
+        while count < left {
+            let room: &[u8; ROOM] = rest.first_chunk()?;
+            let Shape { flags, depth, local, name } = shapes[usize::from(room[0] & !tag::SPAN)];
+            if room[0] < tag::SPAN || flags & SAME != SAME {
+                break;
+            }
+            let mut input = Room::behind_tag(room);
+            let lengths = input.byte();
+            let index = if flags & INDEX != 0 {
+                let next = next_index.get_mut(local as usize)?;
+                let index = if flags & INDEX_NEXT != 0 { *next } else { input.number()? };
+                *next = index.wrapping_add(1);
+                Some(index)
+            } else {
+                None
+            };
+            let (begin_ns, duration_ns, device) = times(&mut input, lengths, flags, end_ns);
+            end_ns = begin_ns.wrapping_add(duration_ns.cast_signed());
+            self.visit.span(Span { name, lane, iteration, index, depth, begin_ns, duration_ns, device });
+            rest = rest.get(input.length..)?;
+            count += 1;
+        }
+        state.end_ns = end_ns;
+        Some((count, rest))
+    }
+
+    /// Reads a span, and returns its length.
+    #[inline(never)]
+    pub(super) fn span(&mut self, room: &[u8; ROOM]) -> Option<usize> {
+        let (tag, mut input) = (room[0], Room::behind_tag(room));
+        let number = usize::from(tag & !tag::SPAN);
+        let shape = if number < self.states.shapes.count {
+            self.states.shapes.all[number]
+        } else {
+            let (shape, behind) = self.new_shape(tag, input)?;
+            input = behind;
+            shape
         };
         let flag = |flag: u8| shape.flags & flag != 0;
-        let lengths = usize::from(input.byte()?);
+        let lengths = input.byte();
         let local = if flag(SAME_LANE) { self.last_lane } else { input.small()? };
         if local != self.last_lane {
             let known = |lane: u64| u32::try_from(lane).unwrap_or(u32::MAX);
@@ -49,32 +112,22 @@ impl<V: Visit> Decoder<'_, '_, V> {
         } else {
             None
         };
-        let gap = input.fixed(SHORT[lengths & 3])?;
-        let begin_ns = state.end_ns.wrapping_add(if lengths & 3 == 2 { unzigzag(gap) } else { gap.cast_signed() });
-        let duration_ns = input.fixed(LONG[lengths >> 2 & 3])?;
-        let device = if flag(DEVICE) {
-            let since = input.fixed(LONG[lengths >> 4 & 3])?;
-            let since = if lengths >> 4 & 3 == 2 { unzigzag(since) } else { since.cast_signed() };
-            let duration_ns = input.fixed(LONG[lengths >> 6])?;
-            Some(DeviceTime { begin_ns: begin_ns.wrapping_add(since), duration_ns })
-        } else {
-            None
-        };
+        let (begin_ns, duration_ns, device) = times(&mut input, lengths, shape.flags, state.end_ns);
         state.end_ns = begin_ns.wrapping_add(duration_ns.cast_signed());
         let iteration = state.span_iteration.checked_sub(1);
-        (self.last_lane, self.input) = (local, input);
+        self.last_lane = local;
         let (name, depth) = (shape.name, shape.depth);
         self.visit.span(Span { name, lane, iteration, index, depth, begin_ns, duration_ns, device });
-        Some(())
+        Some(input.length)
     }
 
-    /// Reads a shape that stands in full, and numbers it if there are numbers left.
+    /// Reads a shape that stands in full, and numbers it if there are numbers left. Returns what follows, too.
     #[cold]
-    fn new_shape(&mut self, tag: u8, input: &mut Input<'_>) -> Option<Shape> {
+    fn new_shape<'r>(&mut self, tag: u8, mut input: Room<'r>) -> Option<(Shape, Room<'r>)> {
         if tag != tag::SPAN_NEW {
             return None;
         }
-        let flags = input.byte()?;
+        let flags = input.byte();
         let local = u32::try_from(input.small()?).ok()?;
         let depth = match flags >> DEPTH_AT {
             DEEP => u8::try_from(input.small()?).ok()?,
@@ -82,9 +135,55 @@ impl<V: Visit> Decoder<'_, '_, V> {
         };
         let name = self.ids.names.get(local as usize).copied().map(NameId)?;
         let shape = Shape { flags, depth, local, name };
-        if self.states.shapes.len() < SHAPES {
-            self.states.shapes.push(shape);
+        let shapes = &mut self.states.shapes;
+        if shapes.count < SHAPES {
+            shapes.all[shapes.count] = shape;
+            shapes.count += 1;
         }
-        Some(shape)
+        Some((shape, input))
     }
+}
+
+/// A span's times, which stand at its end.
+#[inline]
+fn times(input: &mut Room<'_>, lengths: u8, flags: u8, end_ns: i64) -> (i64, u64, Option<DeviceTime>) {
+    let begin_ns = end_ns.wrapping_add(signed(short(input, lengths), lengths));
+    let duration_ns = long(input, lengths >> 2);
+    if flags & DEVICE == 0 {
+        return (begin_ns, duration_ns, None);
+    }
+    let since = signed(long(input, lengths >> 4), lengths >> 4);
+    let device = DeviceTime { begin_ns: begin_ns.wrapping_add(since), duration_ns: long(input, lengths >> 6) };
+    (begin_ns, duration_ns, Some(device))
+}
+
+/// Bits of a number's length.
+const CODE: u8 = 3;
+
+/// A number of one of the lengths in `SHORT`.
+#[inline]
+fn short(input: &mut Room<'_>, code: u8) -> u64 {
+    const MASKS: [u64; 4] = masks(SHORT);
+    let code = usize::from(code & CODE);
+    input.eight(SHORT[code]) & MASKS[code]
+}
+
+/// A number of one of the lengths in `LONG`.
+#[inline]
+fn long(input: &mut Room<'_>, code: u8) -> u64 {
+    const MASKS: [u64; 4] = masks(LONG);
+    let code = usize::from(code & CODE);
+    input.eight(LONG[code]) & MASKS[code]
+}
+
+/// The bits of numbers of some lengths.
+const fn masks(lengths: [usize; 4]) -> [u64; 4] {
+    let [a, b, c, d] = lengths;
+    [u64::MAX >> (64 - 8 * a), u64::MAX >> (64 - 8 * b), u64::MAX >> (64 - 8 * c), u64::MAX >> (64 - 8 * d)]
+}
+
+/// A number as the signed one that it stands for, by its length.
+#[inline]
+fn signed(number: u64, code: u8) -> i64 {
+    if code & CODE == 2 { unzigzag(number) } else { number.cast_signed() }
 }

@@ -2,27 +2,27 @@
 
 use super::{Encoder, LaneState, tag};
 use crate::record::{
-    Anchor, Counter, DeviceAnchor, Expired, Lane, LaneTotals, Mark, NameId, OpenSpan, Severity, StackSample, Totals,
+    Anchor, DeviceAnchor, Expired, LaneTotals, Mark, NameId, OpenSpan, Severity, StackSample, Totals,
 };
 use crate::varint::{ROOM, put, put_signed, put_text};
 
 impl Encoder {
-    pub(crate) fn name(&mut self, text: &str) {
-        self.texts.push(tag::NAME);
-        self.packer.pack(&mut self.texts, text);
+    /// Introduces the writer's name `id`; so do the next two with a lane and a counter.
+    pub(crate) fn name(&mut self, id: u32, text: &str) {
+        self.head.name(id, text);
         self.records += 1;
     }
 
-    pub(crate) fn lane(&mut self, lane: &Lane) {
-        let own = lane.rank == self.rank;
-        self.texts(if own { tag::OWN_LANE } else { tag::LANE }, [&lane.name, &lane.device], lane.rank);
+    pub(crate) fn lane(&mut self, id: u32, texts: [&str; 2], rank: u32) {
+        self.head.lane(id, texts, rank);
         self.lanes.push(LaneState::default());
+        self.records += 1;
     }
 
-    pub(crate) fn counter(&mut self, counter: &Counter) {
-        let own = counter.rank == self.rank;
-        self.texts(if own { tag::OWN_COUNTER } else { tag::COUNTER }, [&counter.name, &counter.unit], counter.rank);
+    pub(crate) fn counter(&mut self, id: u32, texts: [&str; 2], rank: u32) {
+        self.head.counter(id, texts, rank);
         self.counters.push([0; 3]);
+        self.records += 1;
     }
 
     pub(crate) fn anchor(&mut self, anchor: &Anchor) {
@@ -112,15 +112,6 @@ impl Encoder {
 
     fn numbers(&mut self, tag: u8, numbers: &[u64]) {
         self.append(tag, |bytes| numbers.iter().for_each(|number| put(bytes, *number)));
-    }
-
-    fn texts(&mut self, tag: u8, texts: [&str; 2], rank: u32) {
-        self.texts.push(tag);
-        texts.into_iter().for_each(|text| self.packer.pack(&mut self.texts, text));
-        if matches!(tag, tag::LANE | tag::COUNTER) {
-            put(&mut self.texts, u64::from(rank));
-        }
-        self.records += 1;
     }
 
     /// Appends a record of any length.

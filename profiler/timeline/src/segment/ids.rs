@@ -2,7 +2,7 @@
 
 use super::{Local, SegmentWriter};
 use crate::encode::Kept;
-use crate::record::{Counter, CounterId, Lane, LaneId, NameId};
+use crate::record::{CounterId, LaneId, NameId};
 use crate::regular::Begin;
 
 impl SegmentWriter {
@@ -25,7 +25,7 @@ impl SegmentWriter {
     #[inline]
     pub(super) fn local_name(&mut self, name: NameId) -> NameId {
         NameId(self.local.names.get(name.0).unwrap_or_else(|| {
-            self.block.name(self.texts.names.get(name.0).map_or("?", String::as_str));
+            self.block.name(name.0, self.texts.names.get(name.0).map_or("?", String::as_str));
             self.local.names.introduced(name.0)
         }))
     }
@@ -33,8 +33,9 @@ impl SegmentWriter {
     #[inline]
     pub(super) fn local_lane(&mut self, lane: LaneId) -> LaneId {
         LaneId(self.local.lanes.get(lane.0).unwrap_or_else(|| {
-            let unknown = Lane { name: "?".to_owned(), device: "?".to_owned(), rank: self.rank };
-            self.block.lane(self.texts.lanes.get(lane.0).unwrap_or(&unknown));
+            let known = self.texts.lanes.get(lane.0).map(|lane| ([lane.name.as_str(), &lane.device], lane.rank));
+            let (texts, rank) = known.unwrap_or((["?"; 2], self.rank));
+            self.block.lane(lane.0, texts, rank);
             self.local.lanes.introduced(lane.0)
         }))
     }
@@ -42,8 +43,9 @@ impl SegmentWriter {
     #[inline]
     pub(super) fn local_counter(&mut self, counter: CounterId) -> CounterId {
         CounterId(self.local.counters.get(counter.0).unwrap_or_else(|| {
-            let unknown = Counter { name: "?".to_owned(), unit: String::new(), rank: self.rank };
-            self.block.counter(self.texts.counters.get(counter.0).unwrap_or(&unknown));
+            let known = self.texts.counters.get(counter.0).map(|found| ([found.name.as_str(), &found.unit], found.rank));
+            let (texts, rank) = known.unwrap_or((["?", ""], self.rank));
+            self.block.counter(counter.0, texts, rank);
             self.local.counters.introduced(counter.0)
         }))
     }
