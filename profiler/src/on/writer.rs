@@ -102,6 +102,8 @@ impl Writer {
             }
             self.collect();
             if stop {
+                // Whoever is killed while he waits for the device has all but its times.
+                self.write();
                 self.wait_for_device();
             }
             if due(&mut sampled, self.sample_every) || (stop && self.sample_every.is_some()) {
@@ -187,6 +189,9 @@ impl Writer {
     }
 
     fn write(&mut self) {
+        let (timing, expired_ns) = (&self.hub.device.timing, i64::MIN);
+        let mut desk = Desk { map: &self.map, out: &mut self.out, timing, expired_ns };
+        self.feeds.iter_mut().for_each(|feed| feed.write_ahead(&mut desk));
         let (open, totals) = self.state();
         self.out.flush(&open, totals);
         let totals = Totals { written: self.out.written(), ..totals };
