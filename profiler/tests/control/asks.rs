@@ -127,3 +127,18 @@ fn several_requests_go_over_one_connection() {
     }
     assert_eq!(run.marks().len(), 50);
 }
+
+#[test]
+fn a_sampling_for_some_seconds_does_not_stop_somebody_elses() {
+    let run = Run::start();
+    thread::scope(|scope| {
+        let timed = scope.spawn(|| run.refusal(Ask::Cpu { seconds: 3_000.0, hz: 20 }));
+        until("it samples", || status(&run).cpu_hz == Some(20));
+        assert!(matches!(run.ask(Ask::CpuStop), Ok(Answer::Cpu(_))));
+        run.ask(Ask::CpuStart { hz: 30 }).unwrap();
+        // It notices, and leaves alone what is not its own.
+        assert_eq!(timed.join().unwrap(), "somebody else has stopped this CPU sampling before its time");
+        assert_eq!(status(&run).cpu_hz, Some(30));
+    });
+    assert!(matches!(run.ask(Ask::CpuStop), Ok(Answer::Cpu(report)) if report.asked_hz == 30));
+}
