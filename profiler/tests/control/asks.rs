@@ -142,3 +142,21 @@ fn a_sampling_for_some_seconds_does_not_stop_somebody_elses() {
     });
     assert!(matches!(run.ask(Ask::CpuStop), Ok(Answer::Cpu(report)) if report.asked_hz == 30));
 }
+
+#[test]
+fn who_asks_for_the_end_hears_that_it_comes() {
+    for round in 0..40 {
+        let run = Run::start();
+        let requests = run.profiler.requests();
+        let client = &mut run.client();
+        thread::scope(|scope| {
+            // A training that ends the moment it is asked to.
+            scope.spawn(|| {
+                until("it is asked", || requests.stop());
+                run.profiler.finish();
+            });
+            let answer = client.ask(Ask::Stop, &mut |_| {});
+            assert!(matches!(answer, Ok(Answer::Done(_))), "round {round}: {answer:?}");
+        });
+    }
+}
