@@ -24,6 +24,7 @@ mod level;
 mod open;
 mod output;
 mod profiler;
+mod remarks;
 mod rows;
 mod samplers;
 mod site;
