@@ -14,6 +14,7 @@ use super::cpu::slots::LaneSlot;
 use super::device::{DeviceHub, DeviceShared};
 use super::event::{Event, Remark};
 use super::remarks::{Remarks, RemarksToWrite, remarks};
+use super::threads::OwnThreads;
 use crate::{Bare, Options};
 
 /// Shared by everything of one profiler.
@@ -28,6 +29,7 @@ pub(crate) struct Hub {
     /// Name and unit of counters, by number.
     pub counters: Mutex<Vec<(String, String)>>,
     pub remarks: Remarks,
+    pub threads: OwnThreads,
     /// Why the recording stopped.
     pub trouble: Mutex<Option<String>>,
     /// What the writer has written, for whoever asks.
@@ -92,6 +94,7 @@ impl Hub {
             iterations: Mutex::default(),
             counters: Mutex::default(),
             remarks,
+            threads: OwnThreads::default(),
             trouble: Mutex::default(),
             so_far: Mutex::default(),
             writer: OnceLock::new(),

@@ -30,6 +30,7 @@ mod samplers;
 mod site;
 mod span;
 mod stats;
+mod threads;
 mod writer;
 
 pub use control::Requests;

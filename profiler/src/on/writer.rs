@@ -185,6 +185,9 @@ impl Writer {
         for (name, unit, value) in readings {
             self.out.own_sample(name, unit, time_ns, value);
         }
+        for (role, cpu_ns) in self.hub.threads.cpu_ns() {
+            self.out.own_sample(role.counter(), "ns", time_ns, cpu_ns as f64);
+        }
     }
 
     fn write(&mut self) {

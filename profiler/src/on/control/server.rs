@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use dflash_timeline::control::Answer;
 
 use super::super::hub::lock;
+use super::super::threads::Role;
 use super::pace::Pace;
 use super::reply::Reply;
 use super::{Control, place, visit};
@@ -78,7 +79,10 @@ impl Server {
         let (desk, control) = (Arc::new(Desk::default()), Arc::clone(control));
         let work = {
             let desk = Arc::clone(&desk);
-            move || accept(&listener, &desk, &control)
+            move || {
+                let _present = control.hub.threads.enter(Role::Control);
+                accept(&listener, &desk, &control);
+            }
         };
         let thread = thread::Builder::new().name("dflash-control".into()).spawn(work).map_err(says)?;
         Ok(Self { path, identity, ear, desk, thread })
@@ -154,6 +158,7 @@ impl Desk {
         let work = {
             let seat = seat.clone();
             move || {
+                let _present = control.hub.threads.enter(Role::Control);
                 visit::talk(&seat, &desk, &control);
                 desk.leave(&seat);
                 control.visits_cpu_ns.fetch_add(dflash_sys::thread_cpu_ns(), Ordering::Relaxed);

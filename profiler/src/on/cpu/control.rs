@@ -15,6 +15,7 @@ use super::symbols::Symbols;
 use crate::on::event::Remark;
 use crate::on::hub::{Hub, lock};
 use crate::on::profiler::Profiler;
+use crate::on::threads::OwnThreads;
 use crate::{CpuOptions, CpuReport, ThreadStack};
 
 /// A profiler's sampling.
@@ -56,13 +57,13 @@ impl Cpu {
         Self { options, ..Self::default() }
     }
 
-    fn start(&self, hz: u32, sink: Sink, profile: Gathering) -> Result<u64, String> {
+    fn start(&self, hz: u32, sink: Sink, profile: Gathering, threads: &OwnThreads) -> Result<u64, String> {
         let mut running = lock(&self.running);
         if let Some(running) = &*running {
             let what = if running.profile.is_some() { "a pprof profile is being taken" } else { "CPU sampling runs" };
             return Err(format!("{what} already; stop it first, since only one of the two can run at once"));
         }
-        let started = Running::start(hz, self.options.clone(), Arc::clone(&self.symbols), sink)?;
+        let started = Running::start(hz, self.options.clone(), Arc::clone(&self.symbols), sink, threads.clone())?;
         let number = self.begun.fetch_add(1, Ordering::Relaxed);
         *running = Some(Sampled { number, hz, running: started, profile });
         Ok(number)
@@ -133,7 +134,8 @@ impl Profiler {
                 to_tell.remark(Remark::Sample { counter, at: to_tell.clock.ticks(), value });
             }
         };
-        inner.cpu.start(hz, Sink { take: Box::new(take), progress: Box::new(progress) }, None)
+        let sink = Sink { take: Box::new(take), progress: Box::new(progress) };
+        inner.cpu.start(hz, sink, None, &inner.hub.threads)
     }
 
     /// Ends it. The report goes into the timeline, too.
@@ -162,7 +164,9 @@ impl Profiler {
         let profile = Arc::new(Mutex::new(Profile::new(hz)));
         let gathers = Arc::clone(&profile);
         let take = move |stack| lock(&gathers).add(&stack);
-        self.inner()?.cpu.start(hz, Sink { take: Box::new(take), progress: Box::new(|_| ()) }, Some(profile)).map(drop)
+        let inner = self.inner()?;
+        let sink = Sink { take: Box::new(take), progress: Box::new(|_| ()) };
+        inner.cpu.start(hz, sink, Some(profile), &inner.hub.threads).map(drop)
     }
 
     /// Ends it, and writes the profile in pprof's format to `file`, which must not exist.
