@@ -1,5 +1,8 @@
 //! A lane's end at the writer: ticks become nanoseconds, call sites names, spans get their device times.
 
+mod ahead;
+mod waiting;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,11 +10,12 @@ use std::sync::atomic::Ordering;
 use dflash_timeline::record::{DeviceTime, Flow, Iteration, LaneId, OpenSpan, Span, Totals};
 use rtrb::Consumer;
 
+use self::waiting::{Waiting, Wrote};
 use super::account::Source;
 use super::clock_map::ClockMap;
 use super::cost::LaneCost;
-use super::device::{Look, Strides, Times};
-use super::event::{Event, Moved, NONE, Pairing, Ticket};
+use super::device::{Strides, Times};
+use super::event::{Event, Moved, NONE, Ticket};
 use super::hub::{LaneShared, NewLane, lock};
 use super::open::DEEPEST;
 use super::output::Output;
@@ -35,20 +39,16 @@ pub(crate) struct Feed {
     strides: Strides,
     /// Records that wait for the device time of the first, in the lane's order.
     waiting: VecDeque<Waiting>,
+    /// Of these, from the first on, so many are in the stream already.
+    ahead: usize,
+    /// The stream says that device times of this lane may come later.
+    awaited: bool,
     /// What belongs to the next record.
     ticket: Option<Ticket>,
     usage: (u64, u64),
     negative: u64,
     unresolved: u64,
     said_loss: bool,
-}
-
-#[derive(Debug)]
-struct Waiting {
-    record: Event,
-    ticket: Option<Ticket>,
-    /// CPU time and tokens.
-    usage: (u64, u64),
 }
 
 /// What the writer gives its feeds.
@@ -75,6 +75,8 @@ impl Feed {
             times: Times::default(),
             strides: Strides::new(below_ns),
             waiting: VecDeque::new(),
+            ahead: 0,
+            awaited: false,
             ticket: None,
             usage: (NONE, NONE),
             negative: 0,
@@ -111,71 +113,56 @@ impl Feed {
                 if ticket.is_none() && self.waiting.is_empty() {
                     self.write(record, None, usage, desk);
                 } else {
-                    self.waiting.push_back(Waiting { record, ticket, usage });
+                    self.waiting.push_back(Waiting { record, ticket, usage, wrote: None });
                 }
             }
-        }
-    }
-
-    /// Writes what waits no longer.
-    fn release(&mut self, desk: &mut Desk<'_>) {
-        while let Some(first) = self.waiting.front() {
-            let look = first.ticket.map(|ticket| self.times.look(ticket));
-            if look == Some(Look::NotYet) && self.waiting.len() <= desk.timing.waiting && !desk.expired(first.record) {
-                break;
-            }
-            let Some(Waiting { record, usage, .. }) = self.waiting.pop_front() else { break };
-            let device = match look {
-                Some(Look::Known(time)) => Some(time),
-                Some(Look::Negative) => {
-                    self.negative += 1;
-                    None
-                }
-                Some(Look::Never | Look::NotYet) => {
-                    self.unresolved += 1;
-                    None
-                }
-                None => None,
-            };
-            self.write(record, device, usage, desk);
-        }
-    }
-
-    fn prune(&mut self, oldest: u64) {
-        if self.times.len() > MANY_MOMENTS {
-            let waiting = self.waiting.iter().filter_map(|waiting| waiting.ticket).map(|ticket| ticket.begin);
-            self.times.prune(waiting.min().unwrap_or(u64::MAX).min(oldest));
         }
     }
 
     fn write(&mut self, record: Event, device: Option<DeviceTime>, usage: (u64, u64), desk: &mut Desk<'_>) {
+        let wrote = self.put(record, device, usage, desk);
+        self.conclude(record, wrote, desk);
+    }
+
+    /// Puts a record into the stream.
+    fn put(&mut self, record: Event, device: Option<DeviceTime>, usage: (u64, u64), desk: &mut Desk<'_>) -> Wrote {
         let (lane, source) = (self.lane, self.source);
         match record {
             Event::Span { depth, site, index, iteration, begin, end } => {
                 let (begin_ns, duration_ns) = self.time(desk.map, begin, end);
                 let (name, index, iteration) = (desk.out.name(site), some(index), some(iteration));
                 let span = Span { name, lane, iteration, index, depth, begin_ns, duration_ns, device };
-                self.sums.add(site, &span);
-                self.cost.spans += 1;
                 desk.out.span(source, &span);
-                self.observe(site, &span, desk);
+                return Wrote::Span(span);
             }
-            Event::Iteration { kind, pairing, number, begin, end } => {
+            Event::Iteration { kind, number, begin, end, .. } => {
                 let (begin_ns, duration_ns) = self.time(desk.map, begin, end);
                 let (cpu_ns, tokens) = (some(usage.0), some(usage.1));
                 let iteration = Iteration { lane, number, kind, begin_ns, duration_ns, cpu_ns, tokens };
-                self.iteration(&iteration, pairing, desk);
+                desk.out.iteration(source, &iteration);
+                return Wrote::Iteration(iteration);
             }
             Event::Flow { end, id, at } => desk.out.flow(source, &Flow { id, end, lane, time_ns: desk.map.ns(at) }),
             Event::Allocator { what, site, at, value } => self.moved(what, site, desk.map.ns(at), value, desk.out),
             Event::Ticket(_) | Event::Usage { .. } => {}
         }
+        Wrote::Other
     }
 
-    fn iteration(&mut self, iteration: &Iteration, pairing: Pairing, desk: &mut Desk<'_>) {
-        self.cost.iteration(iteration, pairing);
-        desk.out.iteration(self.source, iteration);
-        desk.out.rows(&self.shared, iteration, &mut self.sums, pairing.is_bare());
+    /// What follows from a record once all is known of it.
+    fn conclude(&mut self, record: Event, wrote: Wrote, desk: &mut Desk<'_>) {
+        match (record, wrote) {
+            (Event::Span { site, .. }, Wrote::Span(span)) => {
+                self.sums.add(site, &span);
+                self.cost.spans += 1;
+                self.observe(site, &span, desk);
+            }
+            (Event::Iteration { pairing, .. }, Wrote::Iteration(iteration)) => {
+                self.cost.iteration(&iteration, pairing);
+                desk.out.rows(&self.shared, &iteration, &mut self.sums, pairing.is_bare());
+            }
+            _ => {}
+        }
     }
 
     /// Learns how long a site takes on the device; what is short is timed less often from then on.
@@ -240,13 +227,6 @@ impl Feed {
             "lane {name}: some spans are lost, since they came faster than they could be written or lay more than \
              {DEEPEST} deep; the residue of their iterations is too high"
         ))
-    }
-}
-
-impl Desk<'_> {
-    /// Whether a span has waited long enough.
-    fn expired(&self, record: Event) -> bool {
-        matches!(record, Event::Span { end, .. } if self.map.ns(end) < self.expired_ns)
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread::Thread;
 
@@ -14,10 +13,9 @@ use super::cost::CallCosts;
 use super::cpu::slots::LaneSlot;
 use super::device::{DeviceHub, DeviceShared};
 use super::event::{Event, Remark};
+use super::remarks::{Remarks, RemarksToWrite, remarks};
+use super::threads::OwnThreads;
 use crate::{Bare, Options};
-
-/// Samples and marks that may be ahead of the writer.
-const REMARKS: usize = 1 << 14;
 
 /// Shared by everything of one profiler.
 #[derive(Debug)]
@@ -30,9 +28,8 @@ pub(crate) struct Hub {
     pub iterations: Mutex<HashMap<(String, String), Arc<AtomicU64>>>,
     /// Name and unit of counters, by number.
     pub counters: Mutex<Vec<(String, String)>>,
-    pub remarks: SyncSender<Remark>,
-    pub remarks_emitted: AtomicU64,
-    pub remarks_dropped: AtomicU64,
+    pub remarks: Remarks,
+    pub threads: OwnThreads,
     /// Why the recording stopped.
     pub trouble: Mutex<Option<String>>,
     /// What the writer has written, for whoever asks.
@@ -88,8 +85,8 @@ impl LaneShared {
 
 impl Hub {
     /// The hub of a new profiler, and the writer's end of its samples and marks.
-    pub(crate) fn new(options: &Options) -> (Self, Receiver<Remark>) {
-        let (remarks, remarks_to_write) = sync_channel(REMARKS);
+    pub(crate) fn new(options: &Options) -> (Self, RemarksToWrite) {
+        let (remarks, remarks_to_write) = remarks();
         let hub = Self {
             clock: Clock::get(),
             stop: AtomicBool::new(false),
@@ -97,8 +94,7 @@ impl Hub {
             iterations: Mutex::default(),
             counters: Mutex::default(),
             remarks,
-            remarks_emitted: AtomicU64::new(0),
-            remarks_dropped: AtomicU64::new(0),
+            threads: OwnThreads::default(),
             trouble: Mutex::default(),
             so_far: Mutex::default(),
             writer: OnceLock::new(),
@@ -111,12 +107,7 @@ impl Hub {
 
     /// Hands a sample, mark or stack to the writer; `false`: there is no room, which is counted.
     pub(crate) fn remark(&self, remark: Remark) -> bool {
-        self.remarks_emitted.fetch_add(1, Ordering::Relaxed);
-        let sent = self.remarks.try_send(remark).is_ok();
-        if !sent {
-            self.remarks_dropped.fetch_add(1, Ordering::Relaxed);
-        }
-        sent
+        self.remarks.send(remark)
     }
 
     /// The number of a counter; the same name and unit give the same one.

@@ -24,11 +24,13 @@ mod level;
 mod open;
 mod output;
 mod profiler;
+mod remarks;
 mod rows;
 mod samplers;
 mod site;
 mod span;
 mod stats;
+mod threads;
 mod writer;
 
 pub use control::Requests;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use dflash_timeline::SegmentWriter;
 use dflash_timeline::record::{
-    Anchor, Counter, CounterId, DeviceAnchor, Flow, Iteration, Lane, LaneId, Mark, NameId, OpenSpan, Sample, Severity,
-    Span, StackSample, Totals,
+    Anchor, Awaited, Counter, CounterId, DeviceAnchor, Flow, Iteration, Lane, LaneId, LaterTime, Mark, NameId,
+    OpenSpan, Sample, Severity, Span, StackSample, Totals,
 };
 
 use super::account::{Accounts, Source};
@@ -61,6 +61,21 @@ impl Output {
 
     pub(crate) fn iteration(&mut self, source: Source, iteration: &Iteration) {
         self.record(source, |stream| stream.iteration(iteration));
+    }
+
+    /// Adds the device times of spans that were written without.
+    pub(crate) fn later(&mut self, lane: LaneId, times: &[LaterTime]) {
+        if !times.is_empty() {
+            self.write(|stream| stream.later(lane, times));
+        }
+    }
+
+    /// Says from where on the spans of a lane may get such a time.
+    pub(crate) fn awaited(&mut self, lane: LaneId, from_ns: Option<i64>) {
+        self.write(|stream| {
+            stream.awaited(&Awaited { lane, from_ns });
+            Ok(())
+        });
     }
 
     /// Appends the rows of a finished iteration to iterations.csv; a bare one has only its total.

@@ -3,7 +3,6 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,6 +17,7 @@ use super::event::Remark;
 use super::feed::{Desk, Feed};
 use super::hub::{Hub, lock};
 use super::output::Output;
+use super::remarks::RemarksToWrite;
 use super::rows::Rows;
 use crate::{LaneAccount, Options, Result};
 
@@ -31,7 +31,7 @@ const ANCHOR_EVERY: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Writer {
     hub: Arc<Hub>,
-    remarks: Receiver<Remark>,
+    remarks: RemarksToWrite,
     feeds: Vec<Feed>,
     /// What the lanes that ended have made, and what went wrong on them.
     retired: Vec<(Source, u64, u64)>,
@@ -51,7 +51,7 @@ pub(crate) struct Ended {
 }
 
 impl Writer {
-    pub(crate) fn new(hub: Arc<Hub>, remarks: Receiver<Remark>, options: &Options) -> Result<Self> {
+    pub(crate) fn new(hub: Arc<Hub>, remarks: RemarksToWrite, options: &Options) -> Result<Self> {
         let stream = SegmentWriter::with_options(&options.run, options.rank, &options.stream)?;
         let csv = IterationsWriter::open(&options.run.iterations_csv())?;
         let anchor = anchor();
@@ -102,6 +102,8 @@ impl Writer {
             }
             self.collect();
             if stop {
+                // Whoever is killed while he waits for the device has all but its times.
+                self.write();
                 self.wait_for_device();
             }
             if due(&mut sampled, self.sample_every) || (stop && self.sample_every.is_some()) {
@@ -147,8 +149,7 @@ impl Writer {
             }
             !ended
         });
-        // Bounded, so that counters that never rest cannot keep the thread here.
-        for remark in self.remarks.try_iter().take(1 << 16) {
+        for remark in self.remarks.take() {
             match remark {
                 Remark::Sample { counter, at, value } => {
                     let Some((name, unit)) = lock(&self.hub.counters).get(counter as usize).cloned() else { continue };
@@ -184,9 +185,15 @@ impl Writer {
         for (name, unit, value) in readings {
             self.out.own_sample(name, unit, time_ns, value);
         }
+        for (role, cpu_ns) in self.hub.threads.cpu_ns() {
+            self.out.own_sample(role.counter(), "ns", time_ns, cpu_ns as f64);
+        }
     }
 
     fn write(&mut self) {
+        let (timing, expired_ns) = (&self.hub.device.timing, i64::MIN);
+        let mut desk = Desk { map: &self.map, out: &mut self.out, timing, expired_ns };
+        self.feeds.iter_mut().for_each(|feed| feed.write_ahead(&mut desk));
         let (open, totals) = self.state();
         self.out.flush(&open, totals);
         let totals = Totals { written: self.out.written(), ..totals };
@@ -220,9 +227,9 @@ impl Writer {
             let (emitted, dropped) = feed.made();
             accounts.made(feed.source, emitted, dropped);
         }
-        let dropped = self.hub.remarks_dropped.load(Ordering::Relaxed);
+        let (emitted, dropped) = self.hub.remarks.counts();
         let own = self.out.own;
-        self.out.accounts.made(Source::NOBODY, self.hub.remarks_emitted.load(Ordering::Relaxed) + own, dropped);
+        self.out.accounts.made(Source::NOBODY, emitted + own, dropped);
     }
 }
 

@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -186,4 +186,58 @@ fn only_one_samples_at_a_time() {
     assert!(error.to_string().contains("already"), "{error}");
     drop(first);
     drop(Sampling::start(label).unwrap());
+}
+
+/// Lets the calling thread take the signal, or not.
+fn blocks(signal: i32, how: i32) {
+    // SAFETY: a set of signals is a plain C struct that sigemptyset fills in; all pointers are valid for the calls.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, signal);
+        assert_eq!(libc::pthread_sigmask(how, &raw const set, std::ptr::null_mut()), 0);
+    }
+}
+
+#[test]
+fn a_late_answer_is_not_taken_for_one_to_the_next_question() {
+    let _alone = alone();
+    // Keeps the handler between the two rounds, as sampling does: else the late signal is thrown away.
+    let sampling = Sampling::start(label).unwrap();
+    let signal = sampling.signal();
+    let (ready, go, done) = (Barrier::new(2), Barrier::new(2), Barrier::new(2));
+    thread::scope(|scope| {
+        let (send, receive) = channel();
+        let (ready, go, done) = (&ready, &go, &done);
+        let late = scope.spawn(move || {
+            blocks(signal, libc::SIG_BLOCK);
+            send.send(thread_id()).unwrap();
+            ready.wait();
+            go.wait();
+            // What was sent in the first round is taken here, in the second.
+            blocks(signal, libc::SIG_UNBLOCK);
+            done.wait();
+            go.wait();
+        });
+        ready.wait();
+        let tid = receive.recv().unwrap();
+        let first = Asking::start(label).unwrap();
+        first.ask(tid, 1).unwrap();
+        drop(first);
+        let mut second = Asking::start(label).unwrap();
+        go.wait();
+        done.wait();
+        let mut hints = Vec::new();
+        while second.next(|sample| hints.push(sample.label.iteration)) {}
+        let unasked = hints.len();
+        second.ask(tid, 2).unwrap();
+        let begin = Instant::now();
+        while hints.is_empty() && begin.elapsed() < Duration::from_secs(60) {
+            while second.next(|sample| hints.push(sample.label.iteration)) {}
+            thread::sleep(Duration::from_millis(1));
+        }
+        go.wait();
+        late.join().unwrap();
+        assert_eq!((unasked, hints), (0, vec![2]), "nobody was asked before");
+    });
 }

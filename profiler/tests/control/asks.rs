@@ -1,5 +1,6 @@
 //! What each request does.
 
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use dflash_profiler::timeline::control::{Answer, Ask, Error, Status};
 use dflash_profiler::timeline::record::Severity;
 use dflash_profiler::{Kind, Level, level};
 
-use crate::support::{Loop, Run, until};
+use crate::support::{FakeTracer, Loop, Run, until};
 
 fn status(run: &Run) -> Status {
     match run.ask(Ask::Status) {
@@ -126,4 +127,64 @@ fn several_requests_go_over_one_connection() {
         assert!(matches!(client.ask(Ask::Level { level: "x".into() }, &mut |_| {}), Err(Error::Refused(_))));
     }
     assert_eq!(run.marks().len(), 50);
+}
+
+#[test]
+fn a_sampling_for_some_seconds_does_not_stop_somebody_elses() {
+    let run = Run::start();
+    thread::scope(|scope| {
+        let timed = scope.spawn(|| run.refusal(Ask::Cpu { seconds: 3_000.0, hz: 20 }));
+        until("it samples", || status(&run).cpu_hz == Some(20));
+        assert!(matches!(run.ask(Ask::CpuStop), Ok(Answer::Cpu(_))));
+        run.ask(Ask::CpuStart { hz: 30 }).unwrap();
+        // It notices, and leaves alone what is not its own.
+        assert_eq!(timed.join().unwrap(), "somebody else has stopped this CPU sampling before its time");
+        assert_eq!(status(&run).cpu_hz, Some(30));
+    });
+    assert!(matches!(run.ask(Ask::CpuStop), Ok(Answer::Cpu(report)) if report.asked_hz == 30));
+}
+
+#[test]
+fn who_is_being_answered_when_the_run_ends_hears_the_answer() {
+    let run = Run::start();
+    thread::scope(|scope| {
+        let sampling = scope.spawn(|| run.ask(Ask::Cpu { seconds: 3_000.0, hz: 20 }));
+        until("it samples", || status(&run).cpu_hz == Some(20));
+        run.profiler.finish();
+        let answer = sampling.join().unwrap();
+        assert!(matches!(&answer, Ok(Answer::Cpu(report)) if report.asked_hz == 20), "{answer:?}");
+    });
+    // As the one who asked for that end, of a training that ends the moment it is asked to.
+    drop(run);
+    for round in 0..10 {
+        let run = Run::start();
+        let requests = run.profiler.requests();
+        let client = &mut run.client();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                until("it is asked", || requests.stop());
+                run.profiler.finish();
+            });
+            let answer = client.ask(Ask::Stop, &mut |_| {});
+            assert!(matches!(answer, Ok(Answer::Done(_))), "round {round}: {answer:?}");
+        });
+    }
+}
+
+#[test]
+fn what_the_threads_cost_that_come_and_go_is_in_the_timeline() {
+    let run = Run::with(|options| options.sample_every = Some(Duration::from_millis(20)));
+    run.profiler.kernel_capture(Arc::new(FakeTracer::default()));
+    let lane = Loop::start(&run.profiler, "drafter:0", Duration::from_millis(2), |_| Kind::Train);
+    run.ask(Ask::CpuStart { hz: 50 }).unwrap();
+    until("a capture is possible", || run.ask(Ask::Kernels { iterations: 2, wait: true }).is_ok());
+    run.ask(Ask::CpuStop).unwrap();
+    drop(lane);
+    let timeline = run.finish();
+    for name in ["profiler.control.cpu", "profiler.kernels.cpu", "profiler.sampler.cpu"] {
+        let id = timeline.counters.iter().position(|c| c.name == name).unwrap_or_else(|| panic!("no {name}"));
+        let values: Vec<f64> = timeline.samples.iter().filter(|s| s.counter.0 == id as u32).map(|s| s.value).collect();
+        assert!(values.last().is_some_and(|last| *last > 0.0), "{name}: {values:?}");
+        assert!(values.is_sorted(), "it only grows, also when threads end: {name}: {values:?}");
+    }
 }

@@ -26,10 +26,16 @@ pub struct Run {
 
 impl Run {
     pub fn start() -> Self {
+        Self::with(|_| ())
+    }
+
+    pub fn with(change: impl FnOnce(&mut Options)) -> Self {
         let alone = ALONE.lock().unwrap_or_else(|e| e.into_inner());
         let directory = tempfile::tempdir().unwrap();
         let run = RunDir::create(directory.path(), "test", Manifest::default()).unwrap();
-        let profiler = Profiler::start(options(&run)).unwrap();
+        let mut options = options(&run);
+        change(&mut options);
+        let profiler = Profiler::start(options).unwrap();
         Self { profiler, run, _directory: directory, _alone: alone }
     }
 

@@ -9,6 +9,7 @@ mod clocks;
 mod cost;
 mod device;
 mod device_faults;
+mod killed;
 mod live;
 mod stats;
 mod structure;

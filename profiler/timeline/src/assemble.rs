@@ -6,10 +6,12 @@ use std::path::Path;
 use crate::decode::{PADDING, States, decode};
 use crate::dictionary::Known;
 use crate::format::{HEADER, Header};
+use crate::hold::Held;
+use crate::later::join;
 use crate::order;
 use crate::part::{Part, Task, Window, decode_all};
 use crate::rank::{Rank, add_lanes};
-use crate::record::{Expired, LaneId, Span, Totals};
+use crate::record::{Expired, LaneId, LaterTime, Span, Totals};
 use crate::scan::{Batch, Found};
 use crate::tee::Tee;
 use crate::timeline::Timeline;
@@ -25,6 +27,10 @@ pub(crate) struct Assembler {
     pub newest_ns: Option<i64>,
     /// Spans that came since the timeline was sorted: of each batch, by lane.
     new_spans: Vec<Vec<Vec<Span>>>,
+    /// Device times of spans that came without.
+    later: Vec<LaterTime>,
+    /// What a visitor gets once its device times are known.
+    held: Held,
 }
 
 impl Assembler {
@@ -65,12 +71,21 @@ impl Assembler {
         }
         let (mut states, mut accounts) = (States::default(), Vec::new());
         for task in &tasks {
-            let mut tee = Tee { visit, place: task.place, cut: task.cut, accounts: &mut accounts };
+            if let Some(Found::Block { header, .. }) = batch.found.get(task.place) {
+                self.held.begin(header, visit);
+            }
+            let mut hold = self.held.before(visit);
+            let mut tee = Tee { visit: &mut hold, place: task.place, cut: task.cut, accounts: &mut accounts };
             if decode(task.records, &task.ids, &mut states, &mut tee).is_none() {
                 bad.push(task.place);
             }
         }
         self.keep_books(path, rank, batch, &bad, accounts);
+    }
+
+    /// Hands over what is held back: no more comes.
+    pub(crate) fn shown(&mut self, visit: &mut impl Visit) {
+        self.held.release_all(visit);
     }
 
     /// Says that a rank's file ends in the middle of a block.
@@ -206,6 +221,7 @@ impl Assembler {
         timeline.stacks.append(&mut part.stacks);
         timeline.anchors.append(&mut part.anchors);
         timeline.device_anchors.append(&mut part.device_anchors);
+        self.later.append(&mut part.later);
         self.new_spans.push(part.spans);
     }
 
@@ -223,6 +239,7 @@ impl Assembler {
             new.iter().filter_map(|part| part.get(lane)).for_each(|part| spans.extend_from_slice(part));
             order::sort(&mut spans[begin..], |s| (s.begin_ns, s.depth));
         }
+        join(&mut spans, &std::mem::take(&mut self.later));
         self.timeline.spans = spans;
     }
 }

@@ -1,5 +1,6 @@
 //! A block's payload back into records. The tables of what lies in it stand in `encode.rs` and `encode/span.rs`.
 
+mod later;
 mod old;
 mod rare;
 mod sample;

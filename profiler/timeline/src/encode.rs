@@ -20,6 +20,7 @@
 //! | 12 | stack (version 2) | ±time since the last stack, thread id, thread (a name), lane+1 or 0, iteration+1 or 0; count of spans, their names; count of frames, their names |
 //! | 13, 18 | lane totals (version 2) | lane, emitted; 13: dropped, ±what is missing: emitted less dropped less written (18: 0 both). Replaces what was said of that lane before |
 //! | 14 | expired (version 2) | sequence number of the first block that `keep` has left, records, segments and bytes before it. Replaces what was said before |
+//! | 1e, 1f | device times that come later, and from where on (version 2) | see `encode/later.rs` |
 //!
 //! A sample's tag: bits 5-4 what the value counts: 0 ones, 1 thousandths, 2 512s, and then it is ± since the counter's last
 //! value of this sort; 3: it is IEEE 754. Bit 3 T. Bits 2-0 bytes of the value: 0 to 6, or 7 for 8 bytes.
@@ -27,6 +28,7 @@
 //! Texts are packed as the table in `texts.rs` says. What version 1 wrote otherwise: `decode/old.rs`.
 
 mod head;
+mod later;
 mod rare;
 mod sample;
 pub(crate) mod span;
@@ -63,6 +65,8 @@ pub(crate) mod tag {
     pub const LANE_WHOLE: u8 = 0x18;
     pub const OWN_LANE: u8 = 0x16;
     pub const OWN_COUNTER: u8 = 0x17;
+    pub const LATER: u8 = 0x1e;
+    pub const AWAITED: u8 = 0x1f;
 }
 
 /// Kinds by the byte that stands for them.

@@ -5,7 +5,7 @@ use std::thread;
 
 use crate::decode::{Records, States, decode};
 use crate::dictionary::Ids;
-use crate::record::{Anchor, DeviceAnchor, Flow, Iteration, Mark, Sample, Span, StackSample};
+use crate::record::{Anchor, DeviceAnchor, Flow, Iteration, LaterTime, Mark, Sample, Span, StackSample};
 use crate::visit::{Account, Visit};
 
 /// Bytes below which a further thread costs more than it brings.
@@ -54,6 +54,7 @@ pub(crate) struct Part {
     pub stacks: Vec<StackSample>,
     pub anchors: Vec<Anchor>,
     pub device_anchors: Vec<DeviceAnchor>,
+    pub later: Vec<LaterTime>,
     /// What blocks say of the whole stream, with the blocks' places.
     pub accounts: Vec<(usize, Account)>,
     /// Places of blocks that could not be decoded; nothing of them is in the part.
@@ -152,6 +153,10 @@ impl Visit for Part {
         self.device_anchors.push(anchor);
     }
 
+    fn later(&mut self, time: LaterTime) {
+        self.later.push(time);
+    }
+
     fn account(&mut self, account: Account) {
         self.accounts.push((self.place, account));
     }
@@ -161,7 +166,7 @@ impl Visit for Part {
 #[derive(Debug, Default)]
 struct Lengths {
     spans: Vec<usize>,
-    rest: [usize; 8],
+    rest: [usize; 9],
 }
 
 impl Lengths {
@@ -177,13 +182,14 @@ impl Lengths {
             part.anchors.len(),
             part.device_anchors.len(),
             part.accounts.len(),
+            part.later.len(),
         ];
     }
 
     #[cold]
     fn restore(&self, part: &mut Part) {
         part.spans.iter_mut().zip(&self.spans).for_each(|(spans, length)| spans.truncate(*length));
-        let [iterations, samples, flows, marks, stacks, anchors, device_anchors, accounts] = self.rest;
+        let [iterations, samples, flows, marks, stacks, anchors, device_anchors, accounts, later] = self.rest;
         part.iterations.truncate(iterations);
         part.samples.truncate(samples);
         part.flows.truncate(flows);
@@ -192,5 +198,6 @@ impl Lengths {
         part.anchors.truncate(anchors);
         part.device_anchors.truncate(device_anchors);
         part.accounts.truncate(accounts);
+        part.later.truncate(later);
     }
 }

@@ -53,5 +53,6 @@ pub fn read_with(run: &RunDir, options: &ReadOptions) -> Result<Timeline> {
 pub fn visit(run: &RunDir, options: &ReadOptions, visit: &mut impl Visit) -> Result<Timeline> {
     let mut tail = Tail::open(run)?.from_start().only(options.window());
     tail.read_new(&mut |assembler, path, rank, batch, window| assembler.show(path, rank, batch, window, visit))?;
+    tail.assembler.shown(visit);
     Ok(tail.finish())
 }

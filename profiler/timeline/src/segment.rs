@@ -1,6 +1,7 @@
 //! Writing a rank's timing stream: records into blocks, blocks into segments. The format: `format.rs`, `encode.rs`.
 
 mod ids;
+mod later;
 
 use crate::encode::Encoder;
 use crate::error::Result;
@@ -210,6 +211,10 @@ impl SegmentWriter {
     #[inline]
     fn added(&mut self) -> Result<()> {
         self.pending += 1;
+        self.write_if_full()
+    }
+
+    fn write_if_full(&mut self) -> Result<()> {
         if self.block.length() < BLOCK_BYTES { Ok(()) } else { self.write_block(false) }
     }
 

@@ -1,7 +1,7 @@
 //! Records on their way to a visitor.
 
 use crate::part::Window;
-use crate::record::{Anchor, DeviceAnchor, Flow, Iteration, Mark, Sample, Span, StackSample};
+use crate::record::{Anchor, Awaited, DeviceAnchor, Flow, Iteration, LaterTime, Mark, Sample, Span, StackSample};
 use crate::visit::{Account, Visit};
 
 /// Hands records on, less what lies outside of the window; accounts are noted, too.
@@ -65,6 +65,14 @@ impl<V: Visit> Visit for Tee<'_, V> {
 
     fn device_anchor(&mut self, anchor: DeviceAnchor) {
         self.visit.device_anchor(anchor);
+    }
+
+    fn later(&mut self, time: LaterTime) {
+        self.visit.later(time);
+    }
+
+    fn awaited(&mut self, awaited: Awaited) {
+        self.visit.awaited(awaited);
     }
 
     fn account(&mut self, account: Account) {

@@ -1,7 +1,7 @@
 //! What a reader may do with records as they come.
 
 use crate::record::{Anchor, DeviceAnchor, Expired, Flow, Iteration, LaneTotals, Mark, OpenSpan, Sample, Span};
-use crate::record::{StackSample, Totals};
+use crate::record::{Awaited, LaterTime, StackSample, Totals};
 use crate::timeline::Timeline;
 
 /// Takes the records of a stream one by one, in the order in which they were written. What is not taken is left out.
@@ -43,6 +43,14 @@ pub trait Visit {
     /// A clock anchor of a device.
     fn device_anchor(&mut self, anchor: DeviceAnchor) {
         let _ = anchor;
+    }
+    /// A device time of a span that was written without. [`visit`](crate::visit) puts it into the span.
+    fn later(&mut self, time: LaterTime) {
+        let _ = time;
+    }
+    /// Of which spans a [`later`](Self::later) time may come. [`visit`](crate::visit) waits for it.
+    fn awaited(&mut self, awaited: Awaited) {
+        let _ = awaited;
     }
     /// What a block says of the stream as a whole.
     fn account(&mut self, account: Account) {

@@ -2,6 +2,7 @@
 // the callbacks global, so lanes and autograd's threads are in the capture, and any thread may end it. On-demand state
 // does the same, but leaves the trace to a daemon of Kineto's and hands nothing back.
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <set>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/record_function.h>
 #include <libkineto.h>
 #include <torch/csrc/autograd/profiler_kineto.h>
 
@@ -50,10 +52,78 @@ void adopt_client() {
   }
 }
 
+// An operator that begins in a capture writes its end into the capture's memory whenever that comes: also after the
+// capture, if another one runs then. So they are counted, and a capture ends with none in flight.
+//
+// Of the two callbacks one stands before libtorch's own and one behind it: the count goes up before an operator enters the
+// capture, and down after it has left. An operator that began before the second was added has the first alone.
+std::atomic<int64_t> in_flight{0};
+at::CallbackHandle first_callback = at::INVALID_CALLBACK_HANDLE;
+at::CallbackHandle last_callback = at::INVALID_CALLBACK_HANDLE;
+
+struct Begun : public at::ObserverContext {
+  bool followed = false;
+};
+
+struct Followed : public at::ObserverContext {};
+
+// Between the two callbacks of one operator.
+thread_local Begun* begun = nullptr;
+
+std::unique_ptr<at::ObserverContext> enter_first(const at::RecordFunction&) {
+  auto context = std::make_unique<Begun>();
+  begun = context.get();
+  in_flight.fetch_add(1);
+  return context;
+}
+
+void leave_first(const at::RecordFunction&, at::ObserverContext* context) {
+  auto* own = static_cast<Begun*>(context);
+  if (begun == own) {
+    begun = nullptr;
+  }
+  if (own && !own->followed) {
+    in_flight.fetch_sub(1);
+  }
+}
+
+std::unique_ptr<at::ObserverContext> enter_last(const at::RecordFunction&) {
+  if (!begun) {
+    return nullptr;
+  }
+  auto context = std::make_unique<Followed>();
+  std::exchange(begun, nullptr)->followed = true;
+  return context;
+}
+
+void leave_last(const at::RecordFunction&, at::ObserverContext* context) {
+  if (context) {
+    in_flight.fetch_sub(1);
+  }
+}
+
+void forget(at::CallbackHandle& callback) {
+  if (callback != at::INVALID_CALLBACK_HANDLE) {
+    at::removeCallback(std::exchange(callback, at::INVALID_CALLBACK_HANDLE));
+  }
+}
+
+// In this order, so that whatever has the last has the first.
+void count_no_more() {
+  forget(last_callback);
+  forget(first_callback);
+}
+
 // A begin that failed halfway must not leave callbacks behind.
 void abandon() noexcept {
   try {
-    if (ProfilerStateBase::get(/*global=*/true)) {
+    auto* state = ProfilerStateBase::get(/*global=*/true);
+    if (state) {
+      state->removeCallback();
+    }
+    count_no_more();
+    // With operators in flight its memory is given up.
+    if (state && in_flight.load() == 0) {
       torch::autograd::profiler::disableProfiler();
     }
   } catch (...) {
@@ -103,7 +173,11 @@ char* dflash_capture_prepare(bool gpu) noexcept {
 }
 
 char* dflash_capture_start(bool gpu) noexcept {
-  char* error = guarded([&] { torch::autograd::profiler::enableProfiler(config(), activities(gpu)); });
+  char* error = guarded([&] {
+    first_callback = at::addGlobalCallback(at::RecordFunctionCallback(enter_first, leave_first));
+    torch::autograd::profiler::enableProfiler(config(), activities(gpu));
+    last_callback = at::addGlobalCallback(at::RecordFunctionCallback(enter_last, leave_last));
+  });
   if (error) {
     abandon();
   }
@@ -115,12 +189,18 @@ char* dflash_capture_quiet() noexcept {
     auto* state = ProfilerStateBase::get(/*global=*/true);
     TORCH_CHECK(state, "no capture runs");
     state->removeCallback();
+    count_no_more();
   });
+}
+
+int64_t dflash_capture_in_flight() noexcept {
+  return in_flight.load();
 }
 
 char* dflash_capture_stop(DflashTrace** out) noexcept {
   return guarded([&] {
     TORCH_CHECK(ProfilerStateBase::get(/*global=*/true), "no capture runs");
+    TORCH_CHECK(in_flight.load() == 0, "operators are in flight");
     auto result = torch::autograd::profiler::disableProfiler();
     TORCH_CHECK(result, "libtorch ended the capture without a result");
     *out = counted(std::move(result)).release();
@@ -149,4 +229,11 @@ DflashThread dflash_trace_thread(const DflashTrace* trace, size_t index) noexcep
 
 void dflash_trace_free(DflashTrace* trace) noexcept {
   delete trace;
+}
+
+char* dflash_as_operator(const char* name, void (*work)(void*), void* with) noexcept {
+  return guarded([&] {
+    RECORD_USER_SCOPE(name);
+    work(with);
+  });
 }

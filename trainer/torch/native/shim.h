@@ -77,7 +77,10 @@ char* dflash_capture_prepare(bool gpu) noexcept;
 char* dflash_capture_start(bool gpu) noexcept;
 // Operators that begin from now on are not captured any more; those under way still end in the capture.
 char* dflash_capture_quiet() noexcept;
-// Ends the capture. The trace is the caller's.
+// Operators that began in a capture and have not ended. While there are any, the capture cannot end: they write their end
+// into its memory.
+int64_t dflash_capture_in_flight() noexcept;
+// Ends the capture, unless operators are in flight. The trace is the caller's.
 char* dflash_capture_stop(DflashTrace** out) noexcept;
 char* dflash_trace_save(DflashTrace* trace, const char* path) noexcept;
 // Begin of the trace, in nanoseconds of the realtime clock.
@@ -87,4 +90,6 @@ uint64_t dflash_trace_kernels(const DflashTrace* trace) noexcept;
 size_t dflash_trace_threads(const DflashTrace* trace) noexcept;
 DflashThread dflash_trace_thread(const DflashTrace* trace, size_t index) noexcept;
 void dflash_trace_free(DflashTrace* trace) noexcept;
+// Calls `work` with `with` inside of an operator of this name.
+char* dflash_as_operator(const char* name, void (*work)(void*), void* with) noexcept;
 }

@@ -14,51 +14,55 @@ use crate::trace::{CapturedTrace, RawOwner};
 use crate::{Result, Stream, TorchError, gpu_count};
 use tch::Device;
 
-/// Between "record no new operators" and the end: what runs meanwhile still writes its end into the profiler's memory.
-const GRACE: Duration = Duration::from_millis(50);
-/// Between one capture's end and the next one's begin: an operator must not begin in one and end in the other, since the
-/// profiler would write to memory that it has freed. Operators that wait for the device may take long.
-const SETTLE: Duration = Duration::from_secs(1);
+/// An operator that begins in a capture writes its end into the capture's memory, also when it ends long after it. So a
+/// capture ends with none in flight: those that wait for something longer than this keep it from ending for now.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// How long none must be in flight. One that has asked for callbacks and not called them yet is not counted: that takes
+/// it less than a microsecond, unless the system stops its thread there.
+const GRACE: Duration = Duration::from_millis(100);
 
 /// Calls to CUDA after a capture, and how far apart: Kineto's thread that lets CUPTI go takes some milliseconds to begin.
 const LET_GO_CALLS: u32 = 20;
 const LET_GO_EVERY: Duration = Duration::from_millis(10);
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    Idle { prepared: bool, ended: Option<Instant> },
+    Idle {
+        prepared: bool,
+    },
     Running,
+    /// It captures nothing new, but operators of it are in flight.
+    Ending,
 }
 
-static STATE: Mutex<State> = Mutex::new(State::Idle { prepared: false, ended: None });
+static STATE: Mutex<State> = Mutex::new(State::Idle { prepared: false });
 
 /// Does the slow part of a begin ahead of time: setting CUPTI up takes a good part of a second the first time. Begin soon
 /// after, since CUPTI costs a little from then on.
 ///
 /// # Errors
-/// A capture runs, or libtorch refused.
+/// A capture runs, or has operators in flight, or libtorch refused.
 pub fn prepare_capture() -> Result<()> {
     let mut state = state()?;
-    let ended = idle(&state)?;
+    idle(&mut state)?;
     prepare()?;
-    *state = State::Idle { prepared: true, ended };
+    *state = State::Idle { prepared: true };
     Ok(())
 }
 
-/// Begins a capture. Returns what it will not see, in words. Right after another capture it waits up to a second.
+/// Begins a capture. Returns what it will not see, in words.
 ///
 /// # Errors
-/// A capture runs, this one's or another profiler's of libtorch; or libtorch refused.
+/// A capture runs, this one's or another profiler's of libtorch; operators of the last one are in flight; or libtorch
+/// refused.
 pub fn start_capture() -> Result<Vec<String>> {
     let mut state = state()?;
-    let ended = idle(&state)?;
-    if let Some(ended) = ended {
-        sleep(SETTLE.saturating_sub(ended.elapsed()));
-    }
-    if !matches!(*state, State::Idle { prepared: true, .. }) {
+    let prepared = idle(&mut state)?;
+    if !prepared {
         prepare()?;
     }
-    *state = State::Idle { prepared: false, ended };
+    *state = State::Idle { prepared: false };
     // SAFETY: takes a bool; the answer goes to `answer` alone.
     unsafe { answer("beginning a kernel capture", ffi::dflash_capture_start(has_gpu())) }?;
     *state = State::Running;
@@ -68,23 +72,40 @@ pub fn start_capture() -> Result<Vec<String>> {
 /// Ends the capture, and writes it to `file` as Chrome JSON. Takes up to seconds; the training goes on meanwhile.
 ///
 /// # Errors
-/// No capture runs, or the file exists or cannot be written; the capture has ended then, too.
+/// No capture runs, or the file exists or cannot be written; the capture has ended then, too. An operator that began in
+/// it has not ended after 10 s: nothing more is captured then, and another call, or the next begin, ends it.
 pub fn stop_capture(file: &Path) -> Result<CapturedTrace> {
     let mut state = state()?;
-    if !matches!(*state, State::Running) {
+    if matches!(*state, State::Idle { .. }) {
         return Err(TorchError::NotCapturing);
     }
-    let trace = end();
+    let trace = end(&mut state, PATIENCE)?;
     let_go();
-    *state = State::Idle { prepared: false, ended: Some(Instant::now()) };
-    trace?.save(file)
+    trace.save(file)
 }
 
-fn end() -> Result<RawOwner> {
+/// Ends a capture that runs, or that could not end before, once none of its operators is in flight.
+fn end(state: &mut State, patience: Duration) -> Result<RawOwner> {
+    if *state == State::Running {
+        // SAFETY: takes nothing; the answer goes to `answer` alone.
+        unsafe { answer("ending a kernel capture", ffi::dflash_capture_quiet()) }?;
+        *state = State::Ending;
+    }
+    let given_up = Instant::now() + patience;
+    let mut none_since = Instant::now();
+    while none_since.elapsed() < GRACE {
+        // SAFETY: takes nothing and cannot fail.
+        let count = unsafe { ffi::dflash_capture_in_flight() };
+        if count != 0 {
+            none_since = Instant::now();
+            if none_since >= given_up {
+                return Err(TorchError::InFlight { count });
+            }
+        }
+        sleep(LOOK_EVERY);
+    }
     let mut raw = null_mut();
-    // SAFETY: takes nothing; the answer goes to `answer` alone.
-    unsafe { answer("ending a kernel capture", ffi::dflash_capture_quiet()) }?;
-    sleep(GRACE);
+    *state = State::Idle { prepared: false };
     // SAFETY: `raw` is valid to write to; the answer goes to `answer` alone.
     unsafe { answer("ending a kernel capture", ffi::dflash_capture_stop(&raw mut raw)) }?;
     // SAFETY: the shim just made it, and gave it away.
@@ -114,12 +135,17 @@ fn has_gpu() -> bool {
     gpu_count() > 0
 }
 
-/// When the last capture ended, if none runs.
-fn idle(state: &State) -> Result<Option<Instant>> {
+/// Makes sure that no capture runs. Whether the next one is prepared.
+fn idle(state: &mut State) -> Result<bool> {
+    if *state == State::Ending {
+        // What it holds nobody waits for any more.
+        drop(end(state, Duration::ZERO)?);
+        let_go();
+    }
     // SAFETY: takes nothing and cannot fail.
     let other = unsafe { ffi::dflash_capture_running() };
-    match state {
-        State::Idle { ended, .. } if !other => Ok(*ended),
+    match *state {
+        State::Idle { prepared } if !other => Ok(prepared),
         _ => Err(TorchError::Capturing),
     }
 }

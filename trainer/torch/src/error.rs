@@ -55,6 +55,12 @@ pub enum TorchError {
     /// No capture was begun, or it has ended.
     #[error("no kernel capture runs: begin one first")]
     NotCapturing,
+    /// Operators that began in the capture have not ended: their end will be written into the capture's memory.
+    #[error("{count} operators that began in the last kernel capture have not ended yet: try again once they have")]
+    InFlight {
+        /// How many.
+        count: i64,
+    },
     /// The trace has no place to go. The capture ended all the same.
     #[error("{}: the trace cannot be written: {why}", file.display())]
     Trace {

@@ -79,6 +79,7 @@ unsafe extern "C" {
     pub(crate) fn dflash_capture_prepare(gpu: bool) -> Words;
     pub(crate) fn dflash_capture_start(gpu: bool) -> Words;
     pub(crate) fn dflash_capture_quiet() -> Words;
+    pub(crate) fn dflash_capture_in_flight() -> i64;
     pub(crate) fn dflash_capture_stop(out: *mut *mut RawTrace) -> Words;
     pub(crate) fn dflash_trace_save(trace: *mut RawTrace, path: *const c_char) -> Words;
     pub(crate) fn dflash_trace_begin(trace: *const RawTrace) -> u64;
@@ -86,6 +87,11 @@ unsafe extern "C" {
     pub(crate) fn dflash_trace_threads(trace: *const RawTrace) -> usize;
     pub(crate) fn dflash_trace_thread(trace: *const RawTrace, index: usize) -> RawThread;
     pub(crate) fn dflash_trace_free(trace: *mut RawTrace);
+    pub(crate) fn dflash_as_operator(
+        name: *const c_char,
+        work: unsafe extern "C" fn(*mut c_void),
+        with: *mut c_void,
+    ) -> Words;
 }
 
 /// What a call of the shim answered, as a result.

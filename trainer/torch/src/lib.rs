@@ -15,6 +15,7 @@ mod error;
 mod event;
 mod ffi;
 mod library;
+mod operator;
 mod runtime;
 mod stream;
 mod trace;
@@ -26,6 +27,7 @@ pub use device::gpu_count;
 pub use error::TorchError;
 pub use event::{Event, Route};
 pub use library::{CudaLibrary, load_cuda};
+pub use operator::as_operator;
 pub use stream::{Priority, Stream};
 pub use trace::{CapturedThread, CapturedTrace};
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use dflash_timeline::control::{Answer, Ask, Request};
 use dflash_timeline::record::Severity;
 
+use super::super::cpu::Which;
 use super::super::level;
 use super::Control;
 use super::by::by;
@@ -33,8 +34,8 @@ pub(super) fn answer(control: &Control, request: &Request, reply: &mut Reply<'_>
         Ask::Status => Ok(Answer::Status(Box::new(control.status()))),
         Ask::Level { level } => control.change_level(level, &by),
         Ask::Mark { text, warning } => control.note(text, *warning),
-        Ask::CpuStart { hz } => control.cpu_start(*hz, &by),
-        Ask::CpuStop => control.cpu_stop(&by),
+        Ask::CpuStart { hz } => control.cpu_start(*hz, &by).map(|(_, text)| Answer::Done(text)),
+        Ask::CpuStop => control.cpu_stop(Which::Samples, &by),
         Ask::Cpu { seconds, hz } => control.cpu_for(*seconds, *hz, &by, reply)?,
         Ask::Stacks => control.profiler().and_then(|profiler| profiler.stacks()).map(sampled::stacks),
         Ask::Kernels { iterations, wait } => control.kernels(*iterations, *wait, &by, reply)?,
@@ -69,18 +70,19 @@ impl Control {
         Ok(Answer::Done("marked".to_owned()))
     }
 
-    fn cpu_start(&self, hz: u32, by: &str) -> Done {
+    /// Number of the sampling that begins, and what is said of it.
+    fn cpu_start(&self, hz: u32, by: &str) -> Result<(u64, String), String> {
         if !HERTZ.contains(&hz) {
             return Err(format!("{hz} samples a second are not possible; take 1 to 1000"));
         }
-        self.profiler()?.cpu_start(hz)?;
+        let number = self.profiler()?.cpu_start_numbered(hz)?;
         let text = format!("cpu: sampling begins, {hz} times a second, {by}");
         self.mark(Severity::Info, text.clone());
-        Ok(Answer::Done(text))
+        Ok((number, text))
     }
 
-    fn cpu_stop(&self, by: &str) -> Done {
-        let report = self.profiler()?.cpu_stop()?;
+    fn cpu_stop(&self, which: Which, by: &str) -> Done {
+        let report = self.profiler()?.cpu_stop_which(which)?;
         let (samples, lost) = (report.samples, report.lost);
         self.mark(Severity::Info, format!("cpu: sampling ended, {samples} samples, {lost} lost, {by}"));
         Ok(sampled::report(&report))
@@ -90,17 +92,20 @@ impl Control {
         if !(seconds > 0.0 && seconds <= LONGEST_CPU) {
             return Ok(Err(format!("{seconds} seconds are not possible; take up to {LONGEST_CPU}")));
         }
-        if let Err(problem) = self.cpu_start(hz, by) {
-            return Ok(Err(problem));
-        }
+        let number = match self.cpu_start(hz, by) {
+            Ok((number, _)) => number,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        let runs = || self.profiler().is_ok_and(|profiler| profiler.cpu_runs(number));
         let (begin, long) = (Instant::now(), Duration::from_secs_f64(seconds));
         let mut present = Ok(());
-        while present.is_ok() && begin.elapsed() < long && !self.is_closing() {
+        while present.is_ok() && begin.elapsed() < long && !self.is_closing() && runs() {
             present = reply.progress(|| format!("sampling, {:.0} of {seconds} s", begin.elapsed().as_secs_f64()));
             thread::sleep(LOOK_EVERY.min(long.saturating_sub(begin.elapsed())));
         }
-        // Also when the client has gone: nobody else would end it.
-        let done = self.cpu_stop(by);
+        // Also when the client has gone: nobody else would end it. But only this one: somebody may have stopped it and begun
+        // another.
+        let done = self.cpu_stop(Which::Numbered(number), by);
         present.map(|()| done)
     }
 

@@ -10,6 +10,7 @@ use dflash_timeline::record::Severity;
 
 use super::super::hub::{Hub, lock};
 use super::super::level;
+use super::super::threads::Role;
 use super::capture::Capture;
 use super::{Control, mark};
 use crate::KernelCapture;
@@ -182,7 +183,11 @@ impl Control {
             lanes: self.lanes.names(),
         };
         let thread = thread::Builder::new().name("dflash-kernels".into());
-        thread.spawn(move || capture.run()).map_err(|error| format!("the system gives no thread: {error}"))?;
+        let run = move || {
+            let _present = capture.hub.threads.enter(Role::Kernels);
+            capture.run();
+        };
+        thread.spawn(run).map_err(|error| format!("the system gives no thread: {error}"))?;
         *job = Some(Arc::clone(&new));
         Ok(new)
     }

@@ -35,7 +35,7 @@ use super::profiler::{Inner, Profiler};
 use crate::Options;
 use kernels::Kernels;
 use lanes::Lanes;
-use server::Server;
+use server::{Leaving, Server};
 
 pub(crate) use pass::Pass;
 pub use requests::Requests;
@@ -100,11 +100,11 @@ impl Control {
     pub(super) fn close(&self) {
         self.closing.store(true, Ordering::Release);
         let server = lock(&self.server).take();
-        if let Some(server) = server {
-            server.close();
-        }
+        let leaving = server.map(Server::close);
         self.requests.close();
         self.kernels.close(&self.hub);
+        // Whoever waited for one of those has its answer by now.
+        leaving.into_iter().for_each(Leaving::hear_out);
     }
 
     fn is_closing(&self) -> bool {

@@ -10,17 +10,20 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dflash_timeline::control::Answer;
 
 use super::super::hub::lock;
+use super::super::threads::Role;
 use super::pace::Pace;
 use super::reply::Reply;
 use super::{Control, place, visit};
 
 /// Clients that may be served at once.
 const SEATS: usize = 32;
+/// How long the end of the recording waits for answers that are under way.
+const HEARD_OUT: Duration = Duration::from_secs(2);
 /// A visitor's stack: it holds a line of a request and calls nothing deep.
 const STACK: usize = 512 << 10;
 
@@ -76,14 +79,17 @@ impl Server {
         let (desk, control) = (Arc::new(Desk::default()), Arc::clone(control));
         let work = {
             let desk = Arc::clone(&desk);
-            move || accept(&listener, &desk, &control)
+            move || {
+                let _present = control.hub.threads.enter(Role::Control);
+                accept(&listener, &desk, &control);
+            }
         };
         let thread = thread::Builder::new().name("dflash-control".into()).spawn(work).map_err(says)?;
         Ok(Self { path, identity, ear, desk, thread })
     }
 
-    /// Removes the socket and sends everybody away. `Control::closing` is set by now.
-    pub(super) fn close(self) {
+    /// Removes the socket, and lets nobody in any more. `Control::closing` is set by now.
+    pub(super) fn close(self) -> Leaving {
         let here = fs::symlink_metadata(&self.path).ok().map(|found| (found.dev(), found.ino()));
         if here.is_some() && here == self.identity {
             // That it cannot be removed harms nobody: the next attempt finds that nobody answers.
@@ -91,11 +97,29 @@ impl Server {
         }
         // On a listening socket this ends `accept`.
         let _ = self.ear.shutdown(Shutdown::Both);
-        // Visitors are not waited for: they hold nothing of the recording, and notice at their next step.
-        let seats = std::mem::take(&mut *lock(&self.desk.seats));
-        seats.iter().for_each(Seat::clear);
         // A visitor may be the one who ends the recording, this thread never is.
         let _ = self.thread.join();
+        let seats = std::mem::take(&mut *lock(&self.desk.seats));
+        let (answered, silent) = seats.into_iter().partition(|seat| seat.busy.load(Ordering::Relaxed));
+        let silent: Vec<Seat> = silent;
+        silent.iter().for_each(Seat::clear);
+        Leaving(answered)
+    }
+}
+
+/// Visitors that are being answered while the recording ends, perhaps because one of them asked for that.
+#[derive(Debug)]
+pub(super) struct Leaving(Vec<Seat>);
+
+impl Leaving {
+    /// Lets them hear their answers, for a moment, and sends them away. They hold nothing of the recording.
+    pub(super) fn hear_out(self) {
+        let end = Instant::now() + HEARD_OUT;
+        let waits = |seat: &Seat| seat.busy.load(Ordering::Acquire) && !visit::is_visitor();
+        while self.0.iter().any(waits) && Instant::now() < end {
+            thread::sleep(Duration::from_millis(1));
+        }
+        self.0.iter().for_each(Seat::clear);
     }
 }
 
@@ -134,6 +158,7 @@ impl Desk {
         let work = {
             let seat = seat.clone();
             move || {
+                let _present = control.hub.threads.enter(Role::Control);
                 visit::talk(&seat, &desk, &control);
                 desk.leave(&seat);
                 control.visits_cpu_ns.fetch_add(dflash_sys::thread_cpu_ns(), Ordering::Relaxed);
@@ -157,6 +182,7 @@ impl Desk {
 
     fn leave(&self, seat: &Seat) {
         lock(&self.seats).retain(|other| !Arc::ptr_eq(&other.stream, &seat.stream));
+        seat.busy.store(false, Ordering::Release);
         seat.clear();
     }
 }

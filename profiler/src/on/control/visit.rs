@@ -1,5 +1,6 @@
 //! One client's conversation, on a thread `dflash-client` of its own: a line is a request.
 
+use std::cell::Cell;
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering;
@@ -17,9 +18,19 @@ const SILENCE: Duration = Duration::from_secs(60);
 /// How long a request may take to come, from its first byte on.
 const SLOWEST: Duration = Duration::from_secs(5);
 
+thread_local! {
+    static VISITS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the calling thread talks with a client: one that drops the last handle of a recording ends it.
+pub(super) fn is_visitor() -> bool {
+    VISITS.try_with(Cell::get).unwrap_or(false)
+}
+
 /// Answers until the client leaves, is silent for too long or sends what is no request.
 pub(super) fn talk(seat: &Seat, desk: &Desk, control: &Control) {
     let stream = &*seat.stream;
+    VISITS.set(true);
     let mut read = Vec::new();
     while !control.is_closing() {
         let request = match next_line(stream, &mut read) {
@@ -44,7 +55,7 @@ pub(super) fn talk(seat: &Seat, desk: &Desk, control: &Control) {
         if answered.is_err() {
             return;
         }
-        seat.busy.store(false, Ordering::Relaxed);
+        seat.busy.store(false, Ordering::Release);
     }
 }
 

@@ -18,4 +18,4 @@ mod symbols;
 mod tasks;
 mod watched;
 
-pub(crate) use control::Cpu;
+pub(crate) use control::{Cpu, Which};

@@ -12,6 +12,7 @@ use super::symbols::Symbols;
 use super::watched::Watched;
 use crate::on::event::Stack;
 use crate::on::hub::lock;
+use crate::on::threads::{OwnThreads, Role};
 use crate::{CpuOptions, CpuReport};
 
 /// How often samples are taken, and how often threads are looked for.
@@ -57,6 +58,7 @@ impl Running {
         options: CpuOptions,
         symbols: Arc<Mutex<Symbols>>,
         sink: Sink,
+        threads: OwnThreads,
     ) -> Result<Self, String> {
         if !(1..=FASTEST_HZ).contains(&hz) {
             return Err(format!("{hz} samples a second: give 1 to {FASTEST_HZ}; 99 is a good choice"));
@@ -68,7 +70,10 @@ impl Running {
         let sampler = Sampler { watched, sampling, symbols, options, sink, report, begin, refused: 0, handler_ns: 0 };
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
-        let thread = thread::Builder::new().name("dflash-cpu".into()).spawn(move || sampler.run(&told));
+        let thread = thread::Builder::new().name("dflash-cpu".into()).spawn(move || {
+            let _present = threads.enter(Role::Sampler);
+            sampler.run(&told)
+        });
         let thread = thread.map_err(|error| format!("cannot start the thread dflash-cpu: {error}"))?;
         Ok(Self { stop, thread })
     }

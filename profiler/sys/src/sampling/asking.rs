@@ -47,6 +47,8 @@ impl Asking {
         let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
         info.si_signo = self.signal();
         info.si_code = libc::SI_QUEUE;
+        // Nobody's for such a signal, and delivered as it is: which request this belongs to.
+        info.si_errno = self.request.cast_signed();
         // SAFETY: getpid and getuid take nothing and cannot fail.
         let (pid, uid) = unsafe { (libc::getpid(), libc::getuid()) };
         let rest = Queued { pid, uid, value: libc::sigval { sival_ptr: hint as *mut libc::c_void } };

@@ -40,8 +40,9 @@ fn handle(state: &State, info: &libc::siginfo_t, context: &libc::ucontext_t) {
     match info.si_code {
         libc::SI_TIMER if state.sampling.load(Ordering::Acquire) => note(state, info, context, 0),
         libc::SI_QUEUE if sent_by_us(info) => {
-            let request = state.request.load(Ordering::Acquire);
-            if request != 0 {
+            // A thread that blocked the signal may take it when somebody else asks: that answers nobody.
+            let request = info.si_errno.cast_unsigned();
+            if request != 0 && request == state.request.load(Ordering::Acquire) {
                 note(state, info, context, request);
             }
         }

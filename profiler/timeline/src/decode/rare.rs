@@ -24,6 +24,8 @@ impl<V: Visit> Decoder<'_, '_, V> {
             tag::STACK => self.stack()?,
             tag::LANE_TOTALS | tag::LANE_WHOLE => self.lane_totals(tag)?,
             tag::EXPIRED => self.expired()?,
+            tag::LATER => self.later()?,
+            tag::AWAITED => self.awaited()?,
             _ => return None,
         }
         Some(())

@@ -115,7 +115,7 @@ impl Encoder {
     }
 
     /// Appends a record of any length.
-    fn append(&mut self, tag: u8, fill: impl FnOnce(&mut Vec<u8>)) {
+    pub(super) fn append(&mut self, tag: u8, fill: impl FnOnce(&mut Vec<u8>)) {
         self.scratch.clear();
         self.scratch.push(tag);
         fill(&mut self.scratch);

@@ -7,6 +7,7 @@ mod damage;
 mod faults;
 mod golden;
 mod keep;
+mod later;
 mod parts;
 mod roundtrip;
 mod run_dir;

@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use crate::support::{alone, events, threads_with};
-use dflash_torch::{CapturedTrace, TorchError, prepare_capture, start_capture, stop_capture};
+use dflash_torch::{CapturedTrace, TorchError, as_operator, prepare_capture, start_capture, stop_capture};
 use tch::{Device, Kind, Tensor};
 
 fn multiply() {
@@ -143,4 +143,42 @@ fn captures_come_and_go_under_work() {
         }
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
+}
+
+#[test]
+fn a_capture_does_not_end_under_an_operator_that_blocks() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let (before, inside, release) = (Barrier::new(2), Barrier::new(2), Barrier::new(2));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            // One that began before the capture is not in it, and keeps nobody waiting.
+            as_operator("outer", || {
+                before.wait();
+                before.wait();
+                as_operator("blocked", || {
+                    inside.wait();
+                    release.wait();
+                })
+                .unwrap();
+            })
+            .unwrap();
+        });
+        before.wait();
+        start_capture().unwrap();
+        before.wait();
+        inside.wait();
+        // What happened before: this ended, the next one began, and the operator wrote its end into freed memory.
+        let file = dir.path().join("blocked.json");
+        assert_eq!(stop_capture(&file), Err(TorchError::InFlight { count: 1 }));
+        assert_eq!(start_capture(), Err(TorchError::InFlight { count: 1 }));
+        assert!(!file.exists());
+        release.wait();
+        let trace = stop_capture(&file).unwrap();
+        assert_eq!(trace.threads.iter().map(|thread| thread.operators).sum::<u64>(), 0, "it is no operator of torch's");
+        assert!(std::fs::read_to_string(&file).unwrap().contains("blocked"));
+    });
+    start_capture().unwrap();
+    multiply();
+    assert!(!stop_capture(&dir.path().join("after.json")).unwrap().threads.is_empty());
 }
