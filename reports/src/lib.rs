@@ -28,8 +28,12 @@ pub mod text;
 pub mod trace;
 mod values;
 pub mod verdict;
+mod scope;
+mod sorted;
+mod survey;
 mod walk;
 pub mod window;
+mod words;
 
 pub use dflash_timeline as timeline;
 pub use error::{Error, Result};
