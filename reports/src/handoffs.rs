@@ -94,13 +94,7 @@ impl Joined {
     }
 }
 
-fn pair(
-    timeline: &Timeline,
-    stages: &StageTable,
-    rank: u32,
-    (from, to): (LaneId, LaneId),
-    age: Stats,
-) -> Handoff {
+fn pair(timeline: &Timeline, stages: &StageTable, rank: u32, (from, to): (LaneId, LaneId), age: Stats) -> Handoff {
     let name = |lane| timeline.lane(lane).map_or_else(|| "?".to_owned(), |lane| lane.name.clone());
     let (from, to) = (name(from), name(to));
     let share = |lane: &str, suffix| {

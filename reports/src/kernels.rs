@@ -140,7 +140,9 @@ pub(crate) fn captures_of_run(run: &RunDir, window: &Window) -> Result<Vec<Captu
         let open = Open::read(run.path(), name);
         let (from_ns, to_ns) = match open.meta.window() {
             // What began before and had not ended is read too.
-            Some((begin, end)) => (Some(begin.saturating_sub_unsigned(ABOUT_NS)), Some(end.saturating_add_unsigned(ABOUT_NS))),
+            Some((begin, end)) => {
+                (Some(begin.saturating_sub_unsigned(ABOUT_NS)), Some(end.saturating_add_unsigned(ABOUT_NS)))
+            }
             None => (None, None),
         };
         let timeline = dflash_timeline::read_with(run, &ReadOptions { from_ns, to_ns })?;

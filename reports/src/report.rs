@@ -13,9 +13,9 @@ mod sections;
 mod signed_rank;
 mod table;
 
+pub(crate) use self::cost::says;
 pub use self::cost::{BareLane, Cost, MarkRow, MeasuredLane};
 pub use self::csv::{STAGES_HEADER, stages_csv};
-pub(crate) use self::cost::says;
 pub(crate) use self::facts::number;
 pub use self::facts::{RunFacts, Throughput};
 pub use self::figures::{FIGURES_HEADER, figures_csv};

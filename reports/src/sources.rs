@@ -115,7 +115,11 @@ impl Merged {
     }
 
     /// The same with other times; returns what the streams say of themselves.
-    fn go_through(&self, take: &mut impl Take, times: impl Fn(&ReadOptions, &Place) -> ReadOptions) -> Result<Timeline> {
+    fn go_through(
+        &self,
+        take: &mut impl Take,
+        times: impl Fn(&ReadOptions, &Place) -> ReadOptions,
+    ) -> Result<Timeline> {
         let mut books = Timeline::default();
         for ((run, options), place) in self.sources.iter().zip(&self.places) {
             let mut moving = Moving::new(&self.texts, place, take);

@@ -4,8 +4,8 @@
 mod counts;
 mod ratios;
 
-pub(crate) use self::ratios::Ratios;
 use self::counts::Counts;
+pub(crate) use self::ratios::Ratios;
 use crate::stats::Stats;
 
 /// So many values are kept as they are, and their percentiles are exact. Beyond, a percentile is the middle of a bucket,

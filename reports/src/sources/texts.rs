@@ -2,7 +2,9 @@
 
 use super::Place;
 use crate::passes::{Take, settled};
-use dflash_timeline::record::{Anchor, Counter, CounterId, Flow, Iteration, Lane, LaneId, Mark, NameId, Sample, Span, StackSample};
+use dflash_timeline::record::{
+    Anchor, Counter, CounterId, Flow, Iteration, Lane, LaneId, Mark, NameId, Sample, Span, StackSample,
+};
 use dflash_timeline::{Health, Timeline, Visit};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -77,7 +79,8 @@ impl<'a, T: Take> Moving<'a, T> {
         }
         let first = books.health == Health::default() && books.lane_totals.is_empty();
         books.open.extend(new.open.into_iter().map(|mut open| {
-            (open.name, open.lane, open.begin_ns) = (self.name(open.name), self.lane(open.lane), self.time(open.begin_ns));
+            (open.name, open.lane, open.begin_ns) =
+                (self.name(open.name), self.lane(open.lane), self.time(open.begin_ns));
             open
         }));
         books.lane_totals.extend(new.lane_totals.into_iter().map(|mut totals| {

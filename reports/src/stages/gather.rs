@@ -255,11 +255,7 @@ impl Lane {
     fn sync_below(&self, timeline: &Timeline, below: &[Vec<usize>], at: usize) -> u64 {
         let own = |&at: &usize| {
             let (place, node) = &self.forest.nodes[at];
-            if is_sync(timeline.name(place.name)) {
-                node.host.total_ns()
-            } else {
-                self.sync_below(timeline, below, at)
-            }
+            if is_sync(timeline.name(place.name)) { node.host.total_ns() } else { self.sync_below(timeline, below, at) }
         };
         sum(below[at + 1].iter().map(own))
     }
