@@ -165,7 +165,7 @@ impl Writing {
             let duration_ns = length_ns + self.noise.below(length_ns / 3);
             let name = self.stream.name(stage);
             if stage.ends_with("forward") {
-                let inner = self.stream.name(if number % 3 == 0 { "sync.layers" } else { "a.layer" });
+                let inner = self.stream.name(if number.is_multiple_of(3) { "sync.layers" } else { "a.layer" });
                 let (half, device) = (duration_ns / 2, None);
                 let index = Some(number % 5);
                 let inside = Span {
@@ -180,7 +180,7 @@ impl Writing {
                 };
                 self.stream.span(&inside).unwrap();
             }
-            let timed = at % 3 == 2 && number % 4 == 0 || stage.ends_with("backward");
+            let timed = at % 3 == 2 && number.is_multiple_of(4) || stage.ends_with("backward");
             let device = timed.then(|| DeviceTime { begin_ns: now + 40_000, duration_ns: duration_ns * 9 / 10 });
             let (index, depth) = (None, 0);
             self.stream
