@@ -4,11 +4,13 @@
 //! `out_of_memory` each sample is the number that moved at that time, charged to the stage; `allocations` is the number
 //! of one iteration, `reserved` and `active` are bytes.
 
-use crate::counters::{Range, series};
-use crate::stats::{add, sum};
-use crate::walk::{self, Window};
+use crate::counters::{Range, Reading, Readings};
+use crate::passes::Take;
+use crate::stats::add;
+use crate::survey::Survey;
+use crate::walk::Window;
 use dflash_timeline::Timeline;
-use dflash_timeline::record::{Counter, Iteration, LaneId, Sample};
+use dflash_timeline::record::Counter;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -52,24 +54,30 @@ pub struct StageMoves {
 /// The allocators of all devices, by rank and device. Empty if none was read.
 #[must_use]
 pub fn allocators(timeline: &Timeline, window: &Window) -> Vec<Allocator> {
-    let mut found: BTreeMap<(u32, &str), Gathered> = BTreeMap::new();
-    for (counter, (device, what, stage), samples) in series(timeline, window, parse) {
-        found.entry((counter.rank, device)).or_default().add(what, stage, &samples);
+    let mut survey = Survey::of_counters(timeline, window);
+    timeline.iterations.iter().for_each(|iteration| survey.iteration(iteration));
+    rows(timeline, &Readings::of(timeline, window, &survey), &survey)
+}
+
+pub(crate) fn rows(timeline: &Timeline, readings: &Readings, survey: &Survey) -> Vec<Allocator> {
+    let mut found: BTreeMap<(u32, &str), Gathered<'_>> = BTreeMap::new();
+    for (counter, (device, what, stage), reading) in readings.wanted(timeline, parse) {
+        found.entry((counter.rank, device)).or_default().add(what, stage, reading);
     }
-    let rows = found.into_iter().map(|((rank, device), gathered)| {
-        let steady = steady_from(timeline, rank, device);
-        let late = |from| {
-            gathered.device_allocations.iter().filter(|s| s.time_ns > from).map(count).fold(0, u64::saturating_add)
-        };
-        Allocator {
-            device: device.to_owned(),
-            rank,
-            late_device_allocations: steady.map(late),
-            stages: gathered.stages.into_values().collect(),
-            ..gathered.totals
-        }
+    let rows = found.into_iter().map(|((rank, device), gathered)| Allocator {
+        device: device.to_owned(),
+        rank,
+        late_device_allocations: survey.steady_from(timeline, rank, device).map(|_| gathered.late),
+        stages: gathered.stages.into_values().collect(),
+        ..gathered.totals
     });
     rows.collect()
+}
+
+/// From when on what a counter of device allocations says is late, if it is one.
+pub(crate) fn late_from(timeline: &Timeline, survey: &Survey, counter: &Counter) -> Option<i64> {
+    let (device, _, _) = parse(counter).filter(|(_, what, _)| *what == "device_allocations")?;
+    survey.steady_from(timeline, counter.rank, device)
 }
 
 /// The sum over all devices; `None` unless it is known of each.
@@ -91,24 +99,24 @@ fn parse(counter: &Counter) -> Option<(&str, &str, Option<&str>)> {
 #[derive(Default)]
 struct Gathered<'a> {
     stages: BTreeMap<Option<&'a str>, StageMoves>,
-    device_allocations: Vec<Sample>,
+    late: u64,
     totals: Allocator,
 }
 
 impl<'a> Gathered<'a> {
-    fn add(&mut self, what: &str, stage: Option<&'a str>, samples: &[Sample]) {
-        let range = Range::of(samples);
+    fn add(&mut self, what: &str, stage: Option<&'a str>, reading: &Reading) {
+        let range = Some(reading.range);
         match what {
             "reserved" => self.totals.reserved = range,
             "active" => self.totals.active = range,
             "allocations" => self.totals.allocations = range,
             "device_allocations" => {
-                add(&mut self.moves(stage).device_allocations, sum(samples.iter().map(count)));
-                self.device_allocations.extend_from_slice(samples);
+                add(&mut self.moves(stage).device_allocations, reading.moved);
+                add(&mut self.late, reading.late);
             }
-            "device_frees" => add(&mut self.moves(stage).device_frees, sum(samples.iter().map(count))),
-            "retries" => add(&mut self.moves(stage).retries, sum(samples.iter().map(count))),
-            "out_of_memory" => add(&mut self.moves(stage).out_of_memory, sum(samples.iter().map(count))),
+            "device_frees" => add(&mut self.moves(stage).device_frees, reading.moved),
+            "retries" => add(&mut self.moves(stage).retries, reading.moved),
+            "out_of_memory" => add(&mut self.moves(stage).out_of_memory, reading.moved),
             _ => {}
         }
     }
@@ -117,20 +125,4 @@ impl<'a> Gathered<'a> {
         let new = || StageMoves { stage: stage.map(str::to_owned), ..StageMoves::default() };
         self.stages.entry(stage).or_insert_with(new)
     }
-}
-
-fn count(sample: &Sample) -> u64 {
-    sample.value.max(0.0).round() as u64
-}
-
-/// When the last of a device's lanes had done iteration 20; `None` if there is no lane, or one has not.
-fn steady_from(timeline: &Timeline, rank: u32, device: &str) -> Option<i64> {
-    let lanes = (0..).map(LaneId).zip(&timeline.lanes);
-    let ends = lanes.filter(|(_, lane)| lane.device == device && lane.rank == rank).map(|(id, _)| {
-        let later = |i: &&Iteration| i.lane == id && i.number >= STEADY_AFTER;
-        let first = timeline.iterations.iter().find(later)?;
-        // Where the record of that very iteration is lost, the next one's begin is as near as one gets.
-        Some(if first.number == STEADY_AFTER { walk::end_ns(first) } else { first.begin_ns })
-    });
-    ends.collect::<Option<Vec<i64>>>()?.into_iter().max()
 }

@@ -6,8 +6,8 @@
 //! a span, is not seen. Only a kernel capture tells.
 
 use crate::intervals::{Along, Union};
-use crate::stages::is_sync;
 use crate::walk::{self, Placed, Window};
+use crate::words::Words;
 use dflash_timeline::Timeline;
 use dflash_timeline::record::{Iteration, Kind, LaneId, Span};
 use serde::Serialize;
@@ -45,20 +45,37 @@ pub struct LaneGaps {
 pub fn gaps(timeline: &Timeline, window: &Window) -> Vec<LaneGaps> {
     let mut timed = Timed::default();
     timeline.spans.iter().for_each(|span| timed.learn(span));
-    let mut lanes: BTreeMap<LaneId, Walker> = BTreeMap::new();
     if timed.0.is_empty() {
         return Vec::new();
     }
-    walk::for_each_pass(timeline, window, |iteration, spans| {
+    let (mut gathered, words) = (Gathered::default(), Words::of(timeline));
+    walk::for_each_pass(timeline, window, |iteration, spans| gathered.add(&words, &timed, iteration, spans));
+    gathered.finish(timeline)
+}
+
+/// The gaps of all lanes, iteration by iteration.
+#[derive(Default)]
+pub(crate) struct Gathered(BTreeMap<LaneId, Walker>);
+
+impl Gathered {
+    pub(crate) fn add(&mut self, words: &Words, timed: &Timed, iteration: &Iteration, spans: &[Placed<'_>]) {
         if timed.has_lane(iteration.lane) {
-            lanes.entry(iteration.lane).or_default().add(&timeline.names, &timed, iteration, spans);
+            self.0.entry(iteration.lane).or_default().add(words, timed, iteration, spans);
         }
-    });
-    lanes.into_iter().filter_map(|(id, walker)| walker.finish(timeline, id)).collect()
+    }
+
+    /// Takes over other lanes.
+    pub(crate) fn join(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    pub(crate) fn finish(self, timeline: &Timeline) -> Vec<LaneGaps> {
+        self.0.into_iter().filter_map(|(id, walker)| walker.finish(timeline, id)).collect()
+    }
 }
 
 /// Which stages have a device time somewhere: by lane, then by name.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Timed(Vec<Vec<bool>>);
 
 impl Timed {
@@ -101,12 +118,12 @@ struct Waits {
 }
 
 impl Waits {
-    fn add(&mut self, names: &[String], span: &Span) {
-        let name = names.get(span.name.0 as usize).map_or("?", String::as_str);
-        let list = match name {
-            _ if is_sync(name) => &mut self.sync,
-            _ if name.ends_with(".wait") => &mut self.input,
-            _ if name.ends_with(".put") => &mut self.room,
+    fn add(&mut self, words: &Words, span: &Span) {
+        let word = words.get(span.name);
+        let list = match word {
+            _ if word.sync => &mut self.sync,
+            _ if word.input => &mut self.input,
+            _ if word.room => &mut self.room,
             _ => return,
         };
         let end = span.begin_ns.saturating_add_unsigned(span.duration_ns);
@@ -144,7 +161,7 @@ impl Default for Walker {
 
 impl Walker {
     /// Goes on by one iteration.
-    pub(crate) fn add(&mut self, names: &[String], timed: &Timed, iteration: &Iteration, spans: &[Placed<'_>]) {
+    pub(crate) fn add(&mut self, words: &Words, timed: &Timed, iteration: &Iteration, spans: &[Placed<'_>]) {
         if iteration.kind != Kind::Train || self.next != Some(iteration.number) {
             self.last_end = None;
         }
@@ -156,7 +173,7 @@ impl Walker {
             return;
         }
         for Placed { span, .. } in spans {
-            self.waits.add(names, span);
+            self.waits.add(words, span);
             match span.device {
                 Some(device) if span.depth == 0 => {
                     let end = device.begin_ns.saturating_add_unsigned(device.duration_ns);

@@ -3,11 +3,11 @@
 pub(crate) mod throttle;
 
 pub use self::throttle::Reason;
-use self::throttle::throttled;
-use crate::counters::{Range, growth, series};
+use crate::counters::{Range, Reading, Readings};
+use crate::survey::Survey;
 use crate::walk::{self, Window};
 use dflash_timeline::Timeline;
-use dflash_timeline::record::{Kind, Sample};
+use dflash_timeline::record::{CounterId, Iteration, Kind, LaneId};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -76,9 +76,15 @@ pub(crate) fn parts(counter: &str) -> Option<(&str, &str)> {
 /// All GPUs of which anything was read, by rank and device.
 #[must_use]
 pub fn gpus(timeline: &Timeline, window: &Window) -> Vec<Gpu> {
+    let survey = Survey::of_counters(timeline, window);
+    let mut tokens = Tokens::new(timeline, &survey);
+    timeline.iterations.iter().for_each(|iteration| tokens.add(iteration));
+    rows(timeline, &Readings::of(timeline, window, &survey), &tokens)
+}
+
+pub(crate) fn rows(timeline: &Timeline, readings: &Readings, tokens: &Tokens) -> Vec<Gpu> {
     let mut found: BTreeMap<(u32, &str), Gpu> = BTreeMap::new();
-    let read = series(timeline, window, |counter| parts(&counter.name));
-    for (counter, (device, sensor), samples) in read {
+    for (counter, (device, sensor), reading) in readings.wanted(timeline, |counter| parts(&counter.name)) {
         let gpu = found.entry((counter.rank, device)).or_insert_with(|| Gpu {
             device: device.to_owned(),
             rank: counter.rank,
@@ -86,15 +92,14 @@ pub fn gpus(timeline: &Timeline, window: &Window) -> Vec<Gpu> {
             ..Gpu::default()
         });
         if sensor == ENERGY {
-            gpu.add_energy(timeline, &counter.unit, &samples);
+            gpu.add_energy(&counter.unit, reading, tokens);
             continue;
         }
         if sensor == "throttle" {
-            let throttled = throttled(&samples);
-            (gpu.throttled_share, gpu.throttled_ns) = (Some(throttled.share), throttled.ns);
-            gpu.throttle_reasons = throttled.reasons;
+            (gpu.throttled_share, gpu.throttled_ns) = (Some(reading.throttled.share()), reading.throttled.ns());
+            gpu.throttle_reasons = reading.throttled.reasons();
         }
-        let read = Sensor { sensor: sensor.to_owned(), unit: counter.unit.clone(), range: Range::of(&samples) };
+        let read = Sensor { sensor: sensor.to_owned(), unit: counter.unit.clone(), range: Some(reading.range) };
         match gpu.sensors.iter_mut().find(|known| known.sensor == sensor) {
             Some(known) => *known = read,
             None => gpu.sensors.push(read),
@@ -105,31 +110,76 @@ pub fn gpus(timeline: &Timeline, window: &Window) -> Vec<Gpu> {
 
 impl Gpu {
     /// Needs two readings, and a unit that is one of energy.
-    fn add_energy(&mut self, timeline: &Timeline, unit: &str, samples: &[Sample]) {
+    fn add_energy(&mut self, unit: &str, reading: &Reading, tokens: &Tokens) {
         let factor = match unit {
             "J" => 1.0,
             "mJ" => 1e-3,
             _ => return,
         };
-        let [first, .., last] = samples else { return };
-        let energy = growth(samples) * factor;
+        if reading.range.readings < 2 {
+            return;
+        }
+        let energy = reading.growth * factor;
         self.energy_j = Some(energy);
-        let tokens = tokens(timeline, self.rank, (first.time_ns, last.time_ns));
-        self.energy_per_token_j = tokens.filter(|tokens| *tokens > 0).map(|tokens| energy / tokens as f64);
+        let tokens = tokens.of(reading.first.counter).filter(|tokens| *tokens > 0);
+        self.energy_per_token_j = tokens.map(|tokens| energy / tokens as f64);
     }
 }
 
-/// Tokens of the drafters' iterations that ended in a stretch of time, of every kind that trains.
-fn tokens(timeline: &Timeline, rank: u32, (from, to): (i64, i64)) -> Option<u64> {
-    let trains = |kind| !matches!(kind, Kind::Eval | Kind::Drain);
-    let drafts =
-        |lane: &dflash_timeline::record::Lane| lane.rank == rank && lane.name.split(':').next() == Some("drafter");
-    let drafters: Vec<bool> = timeline.lanes.iter().map(drafts).collect();
-    let inside = timeline.iterations.iter().filter(|i| {
-        let end = walk::end_ns(i);
-        trains(i.kind) && end > from && end <= to && drafters.get(i.lane.0 as usize) == Some(&true)
-    });
-    inside.filter_map(|i| i.tokens).reduce(u64::saturating_add)
+/// Tokens while energy was read: of the drafters' iterations that ended meanwhile, of every kind that trains.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tokens {
+    /// Rank of each lane that is a drafter's.
+    drafters: Vec<Option<u32>>,
+    counters: Vec<Energy>,
+}
+
+#[derive(Clone, Debug)]
+struct Energy {
+    counter: CounterId,
+    rank: u32,
+    /// First and last reading.
+    times: (i64, i64),
+    tokens: Option<u64>,
+}
+
+impl Tokens {
+    pub(crate) fn new(timeline: &Timeline, survey: &Survey) -> Self {
+        let drafts = |lane: &dflash_timeline::record::Lane| lane.name.split(':').next() == Some("drafter");
+        let drafters = timeline.lanes.iter().map(|lane| drafts(lane).then_some(lane.rank)).collect();
+        let counters = (0..).map(CounterId).zip(timeline.counters.iter().zip(&survey.counters));
+        let counters = counters.filter_map(|(id, (counter, own))| {
+            parts(&counter.name).filter(|(_, sensor)| *sensor == ENERGY)?;
+            Some(Energy { counter: id, rank: counter.rank, times: own.times?, tokens: None })
+        });
+        Self { drafters, counters: counters.collect() }
+    }
+
+    /// Takes an iteration, of whatever lane and time.
+    pub(crate) fn add(&mut self, iteration: &Iteration) {
+        let LaneId(lane) = iteration.lane;
+        let Some(Some(rank)) = self.drafters.get(lane as usize) else { return };
+        let Some(tokens) = iteration.tokens.filter(|_| !matches!(iteration.kind, Kind::Eval | Kind::Drain)) else {
+            return;
+        };
+        let end = walk::end_ns(iteration);
+        for energy in self.counters.iter_mut().filter(|energy| energy.rank == *rank) {
+            if end > energy.times.0 && end <= energy.times.1 {
+                energy.tokens = Some(energy.tokens.unwrap_or(0).saturating_add(tokens));
+            }
+        }
+    }
+
+    /// Adds what other lanes had.
+    pub(crate) fn join(&mut self, other: &Self) {
+        for (own, other) in self.counters.iter_mut().zip(&other.counters) {
+            own.tokens = own.tokens.into_iter().chain(other.tokens).reduce(u64::saturating_add);
+        }
+    }
+
+    fn of(&self, counter: CounterId) -> Option<u64> {
+        self.counters.iter().find(|energy| energy.counter == counter)?.tokens
+    }
 }
 
 #[cfg(test)]

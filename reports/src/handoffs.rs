@@ -3,11 +3,13 @@
 //! An item's age is the time from the moment its producer hands it over (before it may have to wait for room) to the
 //! moment its consumer takes it: waiting for room and lying in the queue together.
 
+use crate::scope::Scope;
 use crate::stages::StageTable;
 use crate::stats::Stats;
+use crate::values::Values;
 use crate::window::Window;
 use dflash_timeline::Timeline;
-use dflash_timeline::record::{FlowEnd, LaneId};
+use dflash_timeline::record::{Flow, FlowEnd, LaneId};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 
@@ -42,46 +44,57 @@ pub struct Handoffs {
 /// Joins both ends of every hand-off that was taken in the window.
 #[must_use]
 pub fn handoffs(timeline: &Timeline, window: &Window, stages: &StageTable) -> Handoffs {
-    let rank = |lane: LaneId| timeline.lane(lane).map_or(0, |lane| lane.rank);
-    let mut under_way: HashMap<(u32, u64), (LaneId, i64)> = HashMap::new();
-    let mut ages: BTreeMap<(u32, LaneId, LaneId), Vec<u64>> = BTreeMap::new();
-    let mut found = Handoffs::default();
+    let (mut scope, mut joined) = (Scope::new(window), Joined::default());
+    scope.texts(timeline);
     for flow in &timeline.flows {
-        let key = (rank(flow.lane), flow.id);
-        if flow.end == FlowEnd::Put {
-            // A number comes again after a restart: what it meant before was thrown away.
-            let old = under_way.insert(key, (flow.lane, flow.time_ns));
-            found.never_taken += u64::from(old.is_some_and(|(_, at)| window.has_time(at)));
-            continue;
-        }
-        let put = under_way.remove(&key);
-        if !window.has_time(flow.time_ns) {
-            continue;
-        }
-        match put {
-            Some((from, at)) if window.has_lane(timeline, from) || window.has_lane(timeline, flow.lane) => {
-                let age = u64::try_from(flow.time_ns.saturating_sub(at)).unwrap_or(0);
-                ages.entry((key.0, from, flow.lane)).or_default().push(age);
-            }
-            Some(_) => {}
-            None => found.never_put += u64::from(window.has_lane(timeline, flow.lane)),
-        }
+        joined.add(timeline.lane(flow.lane).map_or(0, |lane| lane.rank), &scope, flow);
     }
-    let left = under_way.values().filter(|(lane, at)| window.has_time(*at) && window.has_lane(timeline, *lane));
-    found.never_taken += left.count() as u64;
-    let pairs =
-        ages.into_iter().map(|((rank, from, to), mut ages)| pair(timeline, stages, rank, (from, to), &mut ages));
-    found.pairs = pairs.collect();
-    found
+    joined.finish(timeline, &scope, stages)
 }
 
-fn pair(
-    timeline: &Timeline,
-    stages: &StageTable,
-    rank: u32,
-    (from, to): (LaneId, LaneId),
-    ages: &mut [u64],
-) -> Handoff {
+/// Hand-offs so far; what was put and not taken waits here.
+#[derive(Debug, Default)]
+pub(crate) struct Joined {
+    under_way: HashMap<(u32, u64), (LaneId, i64)>,
+    ages: BTreeMap<(u32, LaneId, LaneId), Values>,
+    never_taken: u64,
+    never_put: u64,
+}
+
+impl Joined {
+    /// Takes one end; they come in the order of time.
+    pub(crate) fn add(&mut self, rank: u32, scope: &Scope, flow: &Flow) {
+        let key = (rank, flow.id);
+        if flow.end == FlowEnd::Put {
+            // A number comes again after a restart: what it meant before was thrown away.
+            let old = self.under_way.insert(key, (flow.lane, flow.time_ns));
+            self.never_taken += u64::from(old.is_some_and(|(_, at)| scope.has_time(at)));
+            return;
+        }
+        let put = self.under_way.remove(&key);
+        if !scope.has_time(flow.time_ns) {
+            return;
+        }
+        match put {
+            Some((from, at)) if scope.has_lane(from) || scope.has_lane(flow.lane) => {
+                let age = u64::try_from(flow.time_ns.saturating_sub(at)).unwrap_or(0);
+                self.ages.entry((rank, from, flow.lane)).or_default().push(age);
+            }
+            Some(_) => {}
+            None => self.never_put += u64::from(scope.has_lane(flow.lane)),
+        }
+    }
+
+    pub(crate) fn finish(self, timeline: &Timeline, scope: &Scope, stages: &StageTable) -> Handoffs {
+        let left = self.under_way.values().filter(|(lane, at)| scope.has_time(*at) && scope.has_lane(*lane));
+        let (never_taken, never_put) = (self.never_taken + left.count() as u64, self.never_put);
+        let ages = self.ages.into_iter();
+        let pairs = ages.map(|((rank, from, to), mut ages)| pair(timeline, stages, rank, (from, to), ages.stats()));
+        Handoffs { pairs: pairs.collect(), never_taken, never_put }
+    }
+}
+
+fn pair(timeline: &Timeline, stages: &StageTable, rank: u32, (from, to): (LaneId, LaneId), age: Stats) -> Handoff {
     let name = |lane| timeline.lane(lane).map_or_else(|| "?".to_owned(), |lane| lane.name.clone());
     let (from, to) = (name(from), name(to));
     let share = |lane: &str, suffix| {
@@ -89,5 +102,5 @@ fn pair(
         table.filter(|table| table.iterations > 0).map(|table| table.share_of(suffix))
     };
     let (put_share, wait_share) = (share(&from, ".put"), share(&to, ".wait"));
-    Handoff { rank, from, to, age: Stats::of(ages), put_share, wait_share }
+    Handoff { rank, from, to, age, put_share, wait_share }
 }

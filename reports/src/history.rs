@@ -4,11 +4,15 @@
 mod lanes;
 
 pub use self::lanes::{LaneHistory, Piece};
-use crate::counters::series;
+use crate::error::Result;
+use crate::passes::{Passes, Take, feed};
+use crate::scope::Scope;
+use crate::sources::Merged;
 use crate::stages::StageTable;
+use crate::survey::Survey;
 use crate::window::Window;
 use dflash_timeline::Timeline;
-use dflash_timeline::record::Sample;
+use dflash_timeline::record::{CounterId, Iteration, Sample, Span};
 
 /// Pieces that a counter's readings are gathered in.
 const COUNTER_PIECES: usize = 160;
@@ -51,38 +55,121 @@ pub struct CounterPiece {
 }
 
 impl History {
-    /// Goes through the window once; `stages` says what to show of each lane.
+    /// Goes through the window; `stages` says what to show of each lane.
     #[must_use]
     pub fn of(timeline: &Timeline, window: &Window, stages: &StageTable, begin_ns: Option<i64>) -> Self {
-        let begin_ns = begin_ns.unwrap_or(0);
-        let lanes = lanes::lanes(timeline, window, stages, begin_ns);
-        let drawn = |name: &str| name.starts_with("gpu.") || name.starts_with("queue.") && name.ends_with(".depth");
-        let counters = series(timeline, window, |counter| drawn(&counter.name).then_some(()));
-        let counters = counters.into_iter().map(|(counter, (), samples)| CounterHistory {
-            counter: counter.name.clone(),
-            unit: counter.unit.clone(),
-            rank: counter.rank,
-            pieces: pieces(&samples, begin_ns),
-        });
-        Self { begin_ns, lanes, counters: counters.collect() }
+        let survey = Survey::of(timeline, window);
+        let mut gathering = Gathering::new(timeline, window, &survey, stages);
+        feed(timeline, &mut gathering);
+        gathering.finish(timeline, begin_ns)
+    }
+
+    /// Goes through the runs once more.
+    ///
+    /// # Errors
+    /// If one of them cannot be read.
+    pub(crate) fn of_runs(merged: &Merged, stages: &StageTable) -> Result<Self> {
+        let mut gathering =
+            merged.with_texts(|timeline| Gathering::new(timeline, &merged.window, &merged.survey, stages));
+        merged.go(&mut gathering)?;
+        Ok(merged.with_texts(|timeline| gathering.finish(timeline, merged.begin_ns)))
     }
 }
 
-/// Samples are sorted by time, so those of a piece stand together.
-fn pieces(samples: &[Sample], begin_ns: i64) -> Vec<CounterPiece> {
-    let (Some(first), Some(last)) = (samples.first(), samples.last()) else { return Vec::new() };
-    let cut = Cut::new(first.time_ns, last.time_ns, COUNTER_PIECES);
-    let together = samples.chunk_by(|a, b| cut.piece(a.time_ns) == cut.piece(b.time_ns));
-    let piece = |samples: &[Sample]| {
-        let values = || samples.iter().map(|sample| sample.value);
-        CounterPiece {
-            at_ns: cut.middle(cut.piece(samples[0].time_ns)).saturating_sub(begin_ns),
-            mean: values().map(|value| value / samples.len() as f64).sum(),
-            min: values().fold(f64::INFINITY, f64::min),
-            max: values().fold(f64::NEG_INFINITY, f64::max),
+/// The courses so far.
+struct Gathering {
+    scope: Scope,
+    passes: Passes,
+    lanes: lanes::Lanes,
+    counters: Vec<Option<Pieces>>,
+}
+
+impl Gathering {
+    fn new(timeline: &Timeline, window: &Window, survey: &Survey, stages: &StageTable) -> Self {
+        let drawn = |name: &str| name.starts_with("gpu.") || name.starts_with("queue.") && name.ends_with(".depth");
+        let counters = timeline.counters.iter().zip(&survey.counters).map(|(counter, own)| {
+            let (first, last) = own.times.filter(|_| drawn(&counter.name) && window.has_rank(counter.rank))?;
+            Some(Pieces { cut: Cut::new(first, last, COUNTER_PIECES), pieces: Vec::new() })
+        });
+        let (scope, passes, counters) = (Scope::new(window), Passes::default(), counters.collect());
+        Self { scope, passes, lanes: lanes::Lanes::new(timeline, survey, stages), counters }
+    }
+
+    fn finish(self, timeline: &Timeline, begin_ns: Option<i64>) -> History {
+        let begin_ns = begin_ns.unwrap_or(0);
+        let counters = timeline.counters.iter().zip(self.counters).filter_map(|(counter, pieces)| {
+            let pieces = pieces?.finish(begin_ns);
+            let (name, unit, rank) = (counter.name.clone(), counter.unit.clone(), counter.rank);
+            (!pieces.is_empty()).then_some(CounterHistory { counter: name, unit, rank, pieces })
+        });
+        let counters = counters.collect();
+        History { begin_ns, lanes: self.lanes.finish(begin_ns), counters }
+    }
+}
+
+impl Take for Gathering {
+    fn texts(&mut self, timeline: &Timeline) {
+        self.scope.texts(timeline);
+    }
+
+    #[inline]
+    fn span(&mut self, span: &Span) {
+        if self.scope.has_lane(span.lane) {
+            self.passes.span(span);
         }
-    };
-    together.map(piece).collect()
+    }
+
+    fn iteration(&mut self, iteration: &Iteration) {
+        let Self { scope, passes, lanes, .. } = self;
+        if scope.has_lane(iteration.lane) {
+            passes.iteration(iteration, |iteration, spans| {
+                if scope.has_end(iteration) {
+                    lanes.add(iteration, spans);
+                }
+            });
+        }
+    }
+
+    fn sample(&mut self, sample: &Sample) {
+        let CounterId(id) = sample.counter;
+        if let Some(Some(pieces)) = self.counters.get_mut(id as usize)
+            && self.scope.has_time(sample.time_ns)
+            && sample.value.is_finite()
+        {
+            pieces.add(sample);
+        }
+    }
+}
+
+/// A counter's readings by piece of time.
+struct Pieces {
+    cut: Cut,
+    /// With the number of readings.
+    pieces: Vec<(u64, CounterPiece)>,
+}
+
+impl Pieces {
+    fn add(&mut self, sample: &Sample) {
+        let at = self.cut.piece(sample.time_ns);
+        if at >= self.pieces.len() {
+            self.pieces.resize(at + 1, (0, CounterPiece::default()));
+        }
+        let ((count, piece), value) = (&mut self.pieces[at], sample.value);
+        if *count == 0 {
+            (piece.min, piece.max) = (value, value);
+        }
+        *count += 1;
+        piece.mean += (value - piece.mean) / *count as f64;
+        (piece.min, piece.max) = (piece.min.min(value), piece.max.max(value));
+    }
+
+    fn finish(self, begin_ns: i64) -> Vec<CounterPiece> {
+        let cut = self.cut;
+        let pieces = self.pieces.into_iter().enumerate().filter(|(_, (count, _))| *count > 0);
+        pieces
+            .map(|(at, (_, piece))| CounterPiece { at_ns: cut.middle(at).saturating_sub(begin_ns), ..piece })
+            .collect()
+    }
 }
 
 /// A stretch of time in equal pieces.

@@ -13,7 +13,7 @@ pub(crate) mod trace;
 use crate::error::Result;
 use crate::intervals::Union;
 use crate::walk::Window;
-use dflash_timeline::{RunDir, Timeline};
+use dflash_timeline::{ReadOptions, RunDir, Timeline};
 use meta::Meta;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -21,6 +21,9 @@ use std::path::Path;
 use trace::Trace;
 
 pub use trace::Discarded;
+
+/// So much before and after a capture is read of the timeline, nanoseconds.
+const ABOUT_NS: u64 = 1_000_000_000;
 
 /// One kernel capture.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -127,7 +130,25 @@ struct Device {
 /// # Errors
 /// If the run's directory cannot be listed.
 pub fn captures(run: &RunDir, timeline: &Timeline, window: &Window) -> Result<Vec<Capture>> {
-    Ok(files(run)?.into_iter().map(|name| capture(run.path(), name, timeline, window)).collect())
+    Ok(files(run)?.into_iter().map(|name| Open::read(run.path(), name).capture(timeline, window)).collect())
+}
+
+/// The same without the run's timeline at hand: of it, only what lies about each capture is read.
+pub(crate) fn captures_of_run(run: &RunDir, window: &Window) -> Result<Vec<Capture>> {
+    let mut captures = Vec::new();
+    for name in files(run)? {
+        let open = Open::read(run.path(), name);
+        let (from_ns, to_ns) = match open.meta.window() {
+            // What began before and had not ended is read too.
+            Some((begin, end)) => {
+                (Some(begin.saturating_sub_unsigned(ABOUT_NS)), Some(end.saturating_add_unsigned(ABOUT_NS)))
+            }
+            None => (None, None),
+        };
+        let timeline = dflash_timeline::read_with(run, &ReadOptions { from_ns, to_ns })?;
+        captures.push(open.capture(&timeline, window));
+    }
+    Ok(captures)
 }
 
 /// Names of the captures' files in a run's directory, sorted.
@@ -144,33 +165,48 @@ pub(crate) fn files(run: &RunDir) -> Result<Vec<String>> {
     Ok(names)
 }
 
-fn capture(directory: &Path, file: String, timeline: &Timeline, window: &Window) -> Capture {
-    let mut problems = Vec::new();
-    let path = directory.join(&file);
-    let beside = path.with_extension("meta.json");
-    let meta = Meta::read(&beside).unwrap_or_else(|problem| {
-        problems.push(problem);
-        Meta::default()
-    });
-    let mut trace = trace::read(&path);
-    problems.append(&mut trace.problems);
-    let offset = meta.offset(timeline, trace.begin());
-    if offset.is_none() && trace.kernels() > 0 {
-        problems.push("no clock anchor: the kernels cannot be placed on the timeline".into());
+/// A capture's two files, read.
+struct Open {
+    file: String,
+    meta: Meta,
+    trace: Trace,
+    problems: Vec<String>,
+}
+
+impl Open {
+    fn read(directory: &Path, file: String) -> Self {
+        let mut problems = Vec::new();
+        let path = directory.join(&file);
+        let beside = path.with_extension("meta.json");
+        let meta = Meta::read(&beside).unwrap_or_else(|problem| {
+            problems.push(problem);
+            Meta::default()
+        });
+        let mut trace = trace::read(&path);
+        problems.append(&mut trace.problems);
+        Self { file, meta, trace, problems }
     }
-    let (kernels, discarded) = (trace.kernels(), trace.discarded);
-    let devices = unions(trace, &offset);
-    let lanes = if offset.is_some() { join::lanes(timeline, window, &meta, &devices) } else { Vec::new() };
-    Capture {
-        file,
-        kernels,
-        discarded,
-        problems,
-        devices: devices.iter().filter_map(|(number, device)| over_all(*number, device, &meta)).collect(),
-        lanes,
-        iterations: meta.first_iteration.zip(meta.last_iteration),
-        lane: meta.lane,
-        blind: meta.blind,
+
+    fn capture(self, timeline: &Timeline, window: &Window) -> Capture {
+        let Self { file, meta, trace, mut problems } = self;
+        let offset = meta.offset(timeline, trace.begin());
+        if offset.is_none() && trace.kernels() > 0 {
+            problems.push("no clock anchor: the kernels cannot be placed on the timeline".into());
+        }
+        let (kernels, discarded) = (trace.kernels(), trace.discarded);
+        let devices = unions(trace, &offset);
+        let lanes = if offset.is_some() { join::lanes(timeline, window, &meta, &devices) } else { Vec::new() };
+        Capture {
+            file,
+            kernels,
+            discarded,
+            problems,
+            devices: devices.iter().filter_map(|(number, device)| over_all(*number, device, &meta)).collect(),
+            lanes,
+            iterations: meta.first_iteration.zip(meta.last_iteration),
+            lane: meta.lane,
+            blind: meta.blind,
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::walk::{Placed, is_within, place};
 use dflash_timeline::Timeline;
-use dflash_timeline::record::{Iteration, LaneId, Span, StackSample};
+use dflash_timeline::record::{Anchor, Flow, Iteration, LaneId, Mark, Sample, Span, StackSample};
 
 /// Takes records one by one. Ids are those of the timeline that `texts` showed last.
 pub(crate) trait Take {
@@ -25,6 +25,22 @@ pub(crate) trait Take {
     fn stack(&mut self, stack: &StackSample) {
         let _ = stack;
     }
+    /// A reading of a counter.
+    fn sample(&mut self, sample: &Sample) {
+        let _ = sample;
+    }
+    /// One end of a hand-off.
+    fn flow(&mut self, flow: &Flow) {
+        let _ = flow;
+    }
+    /// A mark.
+    fn mark(&mut self, mark: &Mark) {
+        let _ = mark;
+    }
+    /// A clock anchor.
+    fn anchor(&mut self, anchor: &Anchor) {
+        let _ = anchor;
+    }
 }
 
 /// Takes the records of a stream as they come.
@@ -35,6 +51,7 @@ impl<T: Take> dflash_timeline::Visit for Taking<'_, T> {
         self.0.texts(timeline);
     }
 
+    #[inline]
     fn span(&mut self, span: Span) {
         self.0.span(&span);
     }
@@ -46,6 +63,30 @@ impl<T: Take> dflash_timeline::Visit for Taking<'_, T> {
     fn stack(&mut self, stack: StackSample) {
         self.0.stack(&stack);
     }
+
+    #[inline]
+    fn sample(&mut self, sample: Sample) {
+        self.0.sample(&sample);
+    }
+
+    fn flow(&mut self, flow: Flow) {
+        self.0.flow(&flow);
+    }
+
+    fn mark(&mut self, mark: Mark) {
+        self.0.mark(&mark);
+    }
+
+    fn anchor(&mut self, anchor: Anchor) {
+        self.0.anchor(&anchor);
+    }
+}
+
+/// Clock anchors as a timeline in memory has them: sorted, each once.
+pub(crate) fn settled(mut anchors: Vec<Anchor>) -> Vec<Anchor> {
+    anchors.sort_by_key(|anchor| (anchor.monotonic_ns, anchor.realtime_ns));
+    anchors.dedup();
+    anchors
 }
 
 /// Hands the records of a timeline over in an order in which they might have come.
@@ -63,17 +104,25 @@ pub(crate) fn feed(timeline: &Timeline, take: &mut impl Take) {
     }
     rest.iter().for_each(|span| take.span(span));
     timeline.stacks.iter().for_each(|stack| take.stack(stack));
+    timeline.samples.iter().for_each(|sample| take.sample(sample));
+    timeline.flows.iter().for_each(|flow| take.flow(flow));
+    timeline.marks.iter().for_each(|mark| take.mark(mark));
+    timeline.anchors.iter().for_each(|anchor| take.anchor(anchor));
 }
 
 fn belongs(span: &Span, iteration: &Iteration) -> bool {
     span.begin_ns < iteration.begin_ns || is_within(span, iteration)
 }
 
+/// Spans of a lane that wait for an iteration at most: more come only where the iterations' records are lost.
+const MOST_WAITING: usize = 1 << 22;
+
 /// Spans that wait for their iteration, by lane.
 #[derive(Debug, Default)]
 pub(crate) struct Passes {
     lanes: Vec<Vec<Span>>,
     around: Vec<usize>,
+    strays: u64,
 }
 
 impl Passes {
@@ -86,6 +135,9 @@ impl Passes {
         let lane = span.lane.0 as usize;
         if lane >= self.lanes.len() {
             self.lanes.resize_with(lane + 1, Vec::new);
+        }
+        if self.lanes[lane].len() >= MOST_WAITING {
+            self.strays += self.lanes[lane].drain(..MOST_WAITING / 2).count() as u64;
         }
         self.lanes[lane].push(*span);
     }
@@ -100,10 +152,21 @@ impl Passes {
         let begin = waiting.partition_point(|span| span.begin_ns < iteration.begin_ns);
         let length = waiting[begin..].iter().take_while(|span| is_within(span, iteration)).count();
         let mut placed = Vec::with_capacity(length);
-        place(&waiting[begin..begin + length], iteration.number, &mut placed, &mut self.around);
+        let inside = &waiting[begin..begin + length];
+        self.strays += begin as u64 + place(inside, iteration.number, &mut placed, &mut self.around);
         visit(iteration, &placed);
         drop(placed);
         waiting.drain(..begin + length);
+    }
+
+    /// Adds what another lane's spans came to.
+    pub(crate) fn join(&mut self, other: &Self) {
+        self.strays += other.strays();
+    }
+
+    /// Spans that found no place, those that still wait among them.
+    pub(crate) fn strays(&self) -> u64 {
+        self.strays + self.lanes.iter().map(Vec::len).sum::<usize>() as u64
     }
 }
 
@@ -159,12 +222,13 @@ mod tests {
             }
             timeline.spans.sort_by_key(|span| (span.lane, span.begin_ns, span.depth));
             let mut expected: Seen = Vec::new();
-            for_each_pass(&timeline, &Window::default(), |iteration, placed| {
+            let strays = for_each_pass(&timeline, &Window::default(), |iteration, placed| {
                 let spans = placed.iter().map(|placed| (placed.span.name.0, placed.parent)).collect();
                 expected.push((iteration.lane.0, iteration.number, spans));
             });
             let mut listing = Listing::default();
             feed(&timeline, &mut listing);
+            prop_assert_eq!(listing.0.strays(), strays);
             prop_assert_eq!(listing.1, expected);
         }
     }

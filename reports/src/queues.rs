@@ -1,10 +1,12 @@
 //! Counters in summary: how full the queues were, and what the profiler itself cost.
 
-use crate::counters::{growth, seconds, series};
+use crate::counters::Readings;
+use crate::survey::Survey;
 use crate::walk::Window;
 use dflash_timeline::Timeline;
-use dflash_timeline::record::Sample;
+use dflash_timeline::record::Counter;
 use serde::Serialize;
+use std::collections::HashMap;
 
 /// One queue's depth over the window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -47,41 +49,64 @@ pub struct CounterRow {
 /// Depths of all queues, in the order of their counters. Readings that are no finite number are left out.
 #[must_use]
 pub fn queues(timeline: &Timeline, window: &Window) -> Vec<QueueRow> {
-    // A capacity is said once, at the start, which a window may not reach.
-    let always = Window { ranks: window.ranks.clone(), ..Window::default() };
-    let capacities = series(timeline, &always, |counter| capacity_of(&counter.name));
-    let rows = series(timeline, window, |counter| queue_of(&counter.name));
-    let rows = rows.into_iter().map(|(counter, queue, samples)| {
-        let own = capacities.iter().find(|(other, name, _)| *name == queue && other.rank == counter.rank);
-        let capacity = own.and_then(|(_, _, samples)| samples.last()).map(|sample| sample.value);
+    rows(timeline, &Readings::of(timeline, window, &Survey::of_counters(timeline, window)))
+}
+
+pub(crate) fn rows(timeline: &Timeline, readings: &Readings) -> Vec<QueueRow> {
+    let queues = readings.wanted(timeline, |counter| queue_of(&counter.name));
+    let rows = queues.map(|(counter, queue, reading)| {
+        let share = |part: f64| (reading.held_ns > 0.0).then(|| part / reading.held_ns);
+        let capacity = reading.full_at;
         QueueRow {
             queue: queue.to_owned(),
             rank: counter.rank,
-            samples: samples.len() as u64,
-            mean: weighted_mean(&samples),
-            empty_share: share_of_time(&samples, |depth| depth <= 0.0),
-            full_share: capacity.and_then(|capacity| share_of_time(&samples, |depth| depth >= capacity)),
+            samples: reading.range.readings,
+            mean: reading.mean_in_time,
+            empty_share: share(reading.empty_ns),
+            full_share: capacity.and_then(|_| share(reading.full_ns)),
             capacity,
-            max: samples.iter().map(|s| s.value).fold(f64::NEG_INFINITY, f64::max),
-            last: samples.last().map_or(0.0, |s| s.value),
+            max: reading.range.max,
+            last: reading.last.value,
         }
     });
     rows.collect()
 }
 
+/// The latest capacities by rank and queue. They are said once, at the start, which a window may not reach.
+pub(crate) fn capacities<'a>(timeline: &'a Timeline, survey: &Survey) -> HashMap<(u32, &'a str), f64> {
+    let all = timeline.counters.iter().zip(&survey.counters);
+    let known = all.filter_map(|(counter, survey)| {
+        let (_, capacity) = survey.latest?;
+        Some(((counter.rank, capacity_of(&counter.name)?), capacity))
+    });
+    known.collect()
+}
+
+/// The capacity of the queue whose depth a counter is.
+pub(crate) fn capacity(capacities: &HashMap<(u32, &str), f64>, counter: &Counter) -> Option<f64> {
+    capacities.get(&(counter.rank, queue_of(&counter.name)?)).copied()
+}
+
+/// Whether there are queues in the window whose capacity is not known.
+pub(crate) fn lacks_capacity(timeline: &Timeline, survey: &Survey) -> bool {
+    let capacities = capacities(timeline, survey);
+    let all = timeline.counters.iter().zip(&survey.counters).filter(|(_, survey)| survey.readings > 0);
+    all.filter(|(counter, _)| queue_of(&counter.name).is_some())
+        .any(|(counter, _)| capacity(&capacities, counter).is_none())
+}
+
 /// The counters that the profiler keeps about its own work (`profiler.*`), without those that do not only grow: the cost
 /// that it measures (`profiler.cost.*`), and how well it samples (`profiler.sampling.*`).
-#[must_use]
-pub fn profiler_counters(timeline: &Timeline, window: &Window) -> Vec<CounterRow> {
+pub(crate) fn profiler_counters(timeline: &Timeline, readings: &Readings) -> Vec<CounterRow> {
     let other = ["profiler.cost.", "profiler.sampling."];
     let grows = |name: &str| name.starts_with("profiler.") && !other.iter().any(|prefix| name.starts_with(prefix));
-    let rows = series(timeline, window, |counter| grows(&counter.name).then_some(()));
-    let rows = rows.into_iter().map(|(counter, (), samples)| CounterRow {
+    let rows = readings.wanted(timeline, |counter| grows(&counter.name).then_some(()));
+    let rows = rows.map(|(counter, (), reading)| CounterRow {
         counter: counter.name.clone(),
         unit: counter.unit.clone(),
         rank: counter.rank,
-        growth: growth(&samples),
-        per_s: seconds(&samples).map(|seconds| growth(&samples) / seconds),
+        growth: reading.growth,
+        per_s: reading.seconds().map(|seconds| reading.growth / seconds),
     });
     rows.collect()
 }
@@ -92,26 +117,4 @@ fn queue_of(name: &str) -> Option<&str> {
 
 fn capacity_of(name: &str) -> Option<&str> {
     name.strip_prefix("queue.")?.strip_suffix(".capacity")
-}
-
-/// How much of the time the depth, which holds until the next reading, was such.
-fn share_of_time(samples: &[Sample], such: impl Fn(f64) -> bool) -> Option<f64> {
-    let (mut part, mut whole) = (0.0, 0.0);
-    for pair in samples.windows(2) {
-        let held = pair[1].time_ns.saturating_sub(pair[0].time_ns).max(0) as f64;
-        whole += held;
-        part += if such(pair[0].value) { held } else { 0.0 };
-    }
-    (whole > 0.0).then(|| part / whole)
-}
-
-/// A depth holds until the next reading. Readings of one moment only are averaged plainly.
-fn weighted_mean(samples: &[Sample]) -> f64 {
-    let held = |pair: &[Sample]| pair[1].time_ns.saturating_sub(pair[0].time_ns).max(0) as f64;
-    let time: f64 = samples.windows(2).map(held).sum();
-    if time > 0.0 {
-        samples.windows(2).map(|pair| pair[0].value * (held(pair) / time)).sum()
-    } else {
-        samples.iter().map(|s| s.value / samples.len().max(1) as f64).sum()
-    }
 }

@@ -4,6 +4,7 @@ mod cost;
 mod csv;
 mod facts;
 mod figures;
+mod gather;
 mod html;
 mod markdown;
 mod paired;
@@ -12,6 +13,7 @@ mod sections;
 mod signed_rank;
 mod table;
 
+pub(crate) use self::cost::says;
 pub use self::cost::{BareLane, Cost, MarkRow, MeasuredLane};
 pub use self::csv::{STAGES_HEADER, stages_csv};
 pub(crate) use self::facts::number;
@@ -24,19 +26,22 @@ pub use self::paired::{FEWEST_PAIRS, Interval};
 pub use self::rows::{Exported, iterations_csv};
 pub use self::table::table;
 
-use crate::allocator::{self, Allocator};
+use self::gather::{Gather, Share};
+use crate::allocator::Allocator;
 use crate::error::Result;
-use crate::gaps::{self, LaneGaps};
-use crate::goodput::{self, Goodput};
-use crate::gpu::{self, Gpu};
-use crate::handoffs::{self, Handoffs};
+use crate::gaps::LaneGaps;
+use crate::goodput::Goodput;
+use crate::gpu::Gpu;
+use crate::handoffs::Handoffs;
 use crate::kernels::Capture;
-use crate::queues::{self, QueueRow};
+use crate::passes::feed;
+use crate::queues::QueueRow;
 use crate::samples::CpuSamples;
-use crate::sources::{Merged, Place, Sources};
-use crate::stages::{StageTable, Window, stage_table};
-use crate::stragglers::{self, Peer};
-use crate::verdict::{Verdict, verdict};
+use crate::sources::{Merged, Place};
+use crate::stages::{StageTable, Window};
+use crate::stragglers::Peer;
+use crate::survey::Survey;
+use crate::verdict::Verdict;
 use crate::window::{Clock, Scope, Selection};
 use dflash_timeline::record::Totals;
 use dflash_timeline::{RunDir, Timeline};
@@ -156,47 +161,27 @@ impl Report {
     /// [`Error::NoSuchLane`](crate::Error::NoSuchLane) if the window asks for a lane that the timeline does not have.
     pub fn of(timeline: &Timeline, window: &Window) -> Result<Self> {
         window.check_lanes(timeline)?;
-        let stages = stage_table(timeline, window);
-        let verdict = verdict(&stages);
-        Ok(Self {
-            schema: SCHEMA,
-            run: None,
-            other_runs: Vec::new(),
-            places: Vec::new(),
-            scope: window.scope(Clock::of(timeline).extent.map(|(begin, _)| begin)),
-            throughput: Throughput::of(&stages),
-            verdict_text: verdict.to_string(),
-            verdict,
-            goodput: goodput::goodput(timeline, window),
-            peers: stragglers::peers(timeline, window),
-            queues: queues::queues(timeline, window),
-            handoffs: handoffs::handoffs(timeline, window, &stages),
-            losses: Losses::of(timeline, &stages),
-            profiler: Cost::of(timeline, window, &stages),
-            allocators: allocator::allocators(timeline, window),
-            gpus: gpu::gpus(timeline, window),
-            gaps: gaps::gaps(timeline, window),
-            captures: Vec::new(),
-            cpu_samples: CpuSamples::of(timeline, window),
-            stages,
-        })
+        let survey = Survey::of(timeline, window);
+        let mut gather = Gather::new(timeline, window, &survey, Share::ALL);
+        feed(timeline, &mut gather);
+        let begin = Clock::of(timeline).extent.map(|(begin, _)| begin);
+        Ok(gather.report(timeline, begin, survey.extent.map(|(first, _)| first)))
     }
 
-    /// Reads one or several runs: their timelines on one clock, manifests and kernel captures. The timeline that it was
-    /// gathered from comes along, for what a report cannot hold (charts).
+    /// Reads one or several runs: their timelines on one clock, manifests and kernel captures. They go by record by
+    /// record, so that memory does not grow with the runs; what comes along can be gone through again, for what a report
+    /// cannot hold (charts).
     ///
     /// # Errors
     /// If one of them cannot be read, or the selection asks for what they do not have.
     pub fn of_runs(runs: &[RunDir], selection: &Selection) -> Result<(Self, Merged)> {
-        let sources = Sources::read(runs, selection)?;
-        let captures = sources.captures()?;
-        let merged = sources.merge()?;
-        let report = Self::of(&merged.timeline, &merged.window)?;
+        let merged = Merged::open(runs, selection)?;
+        let report = gathered(&merged)?;
+        let captures = merged.captures()?;
         let mut facts = runs.iter().map(RunFacts::of).collect::<Result<Vec<_>>>()?.into_iter();
-        let scope = merged.window.scope(merged.begin_ns);
         let places = if runs.len() > 1 { merged.places.clone() } else { Vec::new() };
         let run = facts.next();
-        Ok((Self { run, other_runs: facts.collect(), places, scope, captures, ..report }, merged))
+        Ok((Self { run, other_runs: facts.collect(), places, captures, ..report }, merged))
     }
 
     /// The report as one JSON object. A number that is not known is `null`.
@@ -206,4 +191,22 @@ impl Report {
     pub fn json(&self) -> Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
+}
+
+/// Goes through the runs a second time, on two threads: each decodes all of it and gathers half of the lanes.
+fn gathered(merged: &Merged) -> Result<Report> {
+    let gather = |first| {
+        let share = Share { first, of: 2 };
+        let mut gather = merged.with_texts(|timeline| Gather::new(timeline, &merged.window, &merged.survey, share));
+        merged.go(&mut gather).map(|()| gather)
+    };
+    let (mine, theirs) = std::thread::scope(|scope| {
+        let other = scope.spawn(|| gather(1));
+        let mine = gather(0);
+        // A thread that ended badly, which gathering gives no cause for: its half is gathered here.
+        (mine, other.join().unwrap_or_else(|_| gather(1)))
+    });
+    let mut mine = mine?;
+    mine.join(theirs?);
+    Ok(merged.with_texts(|timeline| mine.report(timeline, merged.begin_ns, merged.first_ns)))
 }

@@ -1,7 +1,6 @@
 //! CPU samples in short: how many stacks there are, and how well they were taken.
 
-use crate::counters::series;
-use crate::walk::Window;
+use crate::counters::Readings;
 use dflash_timeline::Timeline;
 use serde::Serialize;
 
@@ -22,15 +21,10 @@ pub struct CpuSamples {
 
 impl CpuSamples {
     /// `None` if nothing was sampled.
-    #[must_use]
-    pub fn of(timeline: &Timeline, window: &Window) -> Option<Self> {
-        let mut found = Self {
-            stacks: timeline.stacks.len() as u64,
-            without_lane: timeline.stacks.iter().filter(|stack| stack.lane.is_none()).count() as u64,
-            ..Self::default()
-        };
-        for (_, what, samples) in series(timeline, window, |counter| what(&counter.name)) {
-            let latest = samples.last().map(|sample| sample.value);
+    pub(crate) fn of(timeline: &Timeline, readings: &Readings, (stacks, without_lane): (u64, u64)) -> Option<Self> {
+        let mut found = Self { stacks, without_lane, ..Self::default() };
+        for (_, what, reading) in readings.wanted(timeline, |counter| what(&counter.name)) {
+            let latest = Some(reading.last.value);
             match what {
                 "samples" => found.taken = latest,
                 "lost" => found.lost = latest,

@@ -7,6 +7,7 @@
 mod gather;
 mod hint;
 
+pub(crate) use self::gather::Gathered;
 pub use self::hint::Hint;
 pub(crate) use self::hint::{is_sync, is_wait};
 use crate::stats::Stats;

@@ -1,4 +1,4 @@
-//! Summary statistics of durations, exact: computed from all values, never from a sketch.
+//! Summary statistics of durations: exact up to 65,536 values; beyond, percentiles come from buckets (`values.rs`).
 
 use serde::Serialize;
 
@@ -62,7 +62,7 @@ pub fn percentile<T: Copy>(sorted: &[T], percent: usize) -> Option<T> {
 }
 
 /// Where a percentile stands among sorted values, from 0.
-fn rank(count: usize, percent: usize) -> usize {
+pub(crate) fn rank(count: usize, percent: usize) -> usize {
     (count * percent.min(100)).div_ceil(100).max(1) - 1
 }
 

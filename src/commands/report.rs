@@ -79,7 +79,7 @@ fn write_csv_files(
             say(&format!("dflash: warning: {} lines of iterations.csv are not whole and were left out", done.torn));
         }
         let recorded = merged.iterations();
-        if recorded > done.iterations && merged.timeline.health.ended {
+        if recorded > done.iterations && report.losses.ended {
             let (found, missing) = (done.iterations, recorded - done.iterations);
             say(&format!("dflash: warning: iterations.csv holds {found} iterations, the timeline {missing} more"));
         }

@@ -1,10 +1,10 @@
 //! What a run's timing stream says about its GPUs: when their clocks were held down, and by which driver.
 
-use crate::counters::series;
 use crate::gpu::throttle::is_slowed;
-use crate::walk::Window;
-use dflash_timeline::record::Anchor;
-use dflash_timeline::{RunDir, Timeline};
+use crate::passes::{Take, Taking, settled};
+use crate::sorted::Sorted;
+use dflash_timeline::record::{Anchor, CounterId, Mark, Sample};
+use dflash_timeline::{ReadOptions, RunDir, Timeline};
 
 /// A stretch of time in which a device's clocks were held down, nanoseconds since 1970.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,26 +26,109 @@ pub(super) struct Gpus {
 impl Gpus {
     /// Reads them. A stream that cannot be read leaves them unknown: the comparison itself rests on iterations.csv.
     pub(super) fn of_run(run: &RunDir) -> Self {
-        dflash_timeline::read(run).map(|timeline| Self::of(&timeline)).unwrap_or_default()
+        let mut looking = Looking::default();
+        let all = dflash_timeline::visit(run, &ReadOptions::default(), &mut Taking(&mut looking));
+        all.map(|_| looking.finish()).unwrap_or_default()
     }
 
+    #[cfg(test)]
     fn of(timeline: &Timeline) -> Self {
-        let parse = |counter: &dflash_timeline::record::Counter| {
-            counter.name.strip_prefix("gpu.")?.strip_suffix(".throttle").map(str::to_owned)
-        };
-        let read = series(timeline, &Window::default(), parse);
-        let mut spells = (!read.is_empty()).then(Vec::new);
-        for (counter, device, samples) in read {
-            for (i, sample) in samples.iter().enumerate().filter(|(_, sample)| is_slowed(sample.value)) {
-                // The last reading stands for itself.
-                let end = samples.get(i + 1).map_or(sample.time_ns, |next| next.time_ns);
-                let unix = |ns| to_unix(&timeline.anchors, ns);
-                if let (Some(spells), Some(from_ns), Some(to_ns)) = (&mut spells, unix(sample.time_ns), unix(end)) {
-                    spells.push(Spell { rank: counter.rank, device: device.clone(), from_ns, to_ns });
-                }
-            }
+        let mut looking = Looking::default();
+        crate::passes::feed(timeline, &mut looking);
+        looking.finish()
+    }
+}
+
+/// Goes through a stream.
+#[derive(Debug, Default)]
+struct Looking {
+    /// The GPU of each counter that tells of throttling.
+    counters: Vec<Option<Watched>>,
+    sorted: Sorted<Sample>,
+    /// The first mark that names the driver.
+    driver: Option<(i64, String)>,
+    anchors: Vec<Anchor>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    rank: u32,
+    device: String,
+    /// Whether there was a reading.
+    read: bool,
+    /// Stretches in which it was slowed, monotonic nanoseconds; the last one goes on while `slowed`.
+    spells: Vec<(i64, i64)>,
+    slowed: bool,
+}
+
+impl Watched {
+    fn add(&mut self, sample: &Sample) {
+        self.read = true;
+        let now = sample.time_ns;
+        if let Some((_, end)) = self.spells.last_mut().filter(|_| self.slowed) {
+            *end = now;
         }
-        Self { spells, driver: timeline.marks.iter().find_map(|mark| driver(&mark.text)) }
+        let slowed = is_slowed(sample.value);
+        if slowed && !self.slowed {
+            // The last reading stands for itself.
+            self.spells.push((now, now));
+        }
+        self.slowed = slowed;
+    }
+}
+
+impl Looking {
+    fn finish(mut self) -> Gpus {
+        let anchors = settled(self.anchors);
+        let counters = &mut self.counters;
+        self.sorted.finish(|sample| add(counters, &sample));
+        let watched: Vec<Watched> = self.counters.into_iter().flatten().filter(|counter| counter.read).collect();
+        let spells = watched.iter().flat_map(|counter| {
+            let unix = |ns| to_unix(&anchors, ns);
+            counter.spells.iter().filter_map(move |(from, to)| {
+                let (rank, device) = (counter.rank, counter.device.clone());
+                Some(Spell { rank, device, from_ns: unix(*from)?, to_ns: unix(*to)? })
+            })
+        });
+        Gpus { spells: (!watched.is_empty()).then(|| spells.collect()), driver: self.driver.map(|(_, driver)| driver) }
+    }
+}
+
+fn add(counters: &mut [Option<Watched>], sample: &Sample) {
+    let CounterId(id) = sample.counter;
+    if let Some(Some(counter)) = counters.get_mut(id as usize) {
+        counter.add(sample);
+    }
+}
+
+impl Take for Looking {
+    fn texts(&mut self, timeline: &Timeline) {
+        let known = self.counters.len().min(timeline.counters.len());
+        self.counters.extend(timeline.counters[known..].iter().map(|counter| {
+            let device = counter.name.strip_prefix("gpu.")?.strip_suffix(".throttle")?.to_owned();
+            Some(Watched { rank: counter.rank, device, read: false, spells: Vec::new(), slowed: false })
+        }));
+    }
+
+    fn sample(&mut self, sample: &Sample) {
+        let CounterId(id) = sample.counter;
+        let Some(Some(counter)) = self.counters.get(id as usize) else { return };
+        if sample.value.is_finite() {
+            let (rank, counters) = (counter.rank, &mut self.counters);
+            self.sorted.push(rank, sample.time_ns, *sample, |sample| add(counters, &sample));
+        }
+    }
+
+    fn anchor(&mut self, anchor: &Anchor) {
+        self.anchors.push(*anchor);
+    }
+
+    fn mark(&mut self, mark: &Mark) {
+        if let Some(driver) = driver(&mark.text)
+            && self.driver.as_ref().is_none_or(|(known, _)| mark.time_ns < *known)
+        {
+            self.driver = Some((mark.time_ns, driver));
+        }
     }
 }
 

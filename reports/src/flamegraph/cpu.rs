@@ -1,9 +1,9 @@
 //! CPU samples under the lane and the spans that were open when they hit.
 
-use super::scope::Scope;
 use super::stacks::ROOT;
 use super::{By, Graph, Time};
 use crate::passes::Take;
+use crate::scope::Scope;
 use dflash_timeline::Timeline;
 use dflash_timeline::record::{Kind, LaneId, NameId, StackSample};
 use std::collections::HashMap;

@@ -3,11 +3,12 @@
 //! Frames are the lane's spans as long as their device times, and below `gap` the time between device spans by what the
 //! host did meanwhile, as [`crate::gaps`] tells it. Where a stage is timed only now and then, the rest of it is not here.
 
-use super::scope::Scope;
 use super::wall::Tree;
 use super::{By, Graph, Time};
 use crate::gaps::{Timed, Walker};
 use crate::passes::{Passes, Take};
+use crate::scope::Scope;
+use crate::words::Words;
 use dflash_timeline::Timeline;
 use dflash_timeline::record::{Iteration, Kind, LaneId, Span};
 use std::collections::BTreeMap;
@@ -26,7 +27,7 @@ impl Take for Stages {
 pub(super) struct Device {
     scope: Scope,
     timed: Timed,
-    names: Vec<String>,
+    words: Words,
     passes: Passes,
     trees: BTreeMap<(LaneId, Kind), Tree>,
     gaps: BTreeMap<LaneId, Walker>,
@@ -34,8 +35,8 @@ pub(super) struct Device {
 
 impl Device {
     pub(super) fn new(scope: Scope, timed: Timed) -> Self {
-        let (names, passes) = (Vec::new(), Passes::default());
-        Self { scope, timed, names, passes, trees: BTreeMap::new(), gaps: BTreeMap::new() }
+        let (words, passes) = (Words::default(), Passes::default());
+        Self { scope, timed, words, passes, trees: BTreeMap::new(), gaps: BTreeMap::new() }
     }
 
     pub(super) fn finish(self, timeline: &Timeline, by: By) -> Graph {
@@ -66,8 +67,7 @@ impl Device {
 impl Take for Device {
     fn texts(&mut self, timeline: &Timeline) {
         self.scope.texts(timeline);
-        let known = self.names.len().min(timeline.names.len());
-        self.names.extend_from_slice(&timeline.names[known..]);
+        self.words.texts(timeline);
     }
 
     fn span(&mut self, span: &Span) {
@@ -80,7 +80,7 @@ impl Take for Device {
         if !self.scope.has_lane(iteration.lane) {
             return;
         }
-        let Self { scope, timed, names, passes, trees, gaps } = self;
+        let Self { scope, timed, words, passes, trees, gaps } = self;
         passes.iteration(iteration, |iteration, spans| {
             if !scope.has_end(iteration) {
                 return;
@@ -88,7 +88,7 @@ impl Take for Device {
             let tree = trees.entry((iteration.lane, iteration.kind)).or_default();
             tree.add(iteration, spans, |span| span.device.map_or(0, |device| device.duration_ns));
             if timed.has_lane(iteration.lane) {
-                gaps.entry(iteration.lane).or_default().add(names, timed, iteration, spans);
+                gaps.entry(iteration.lane).or_default().add(words, timed, iteration, spans);
             }
         });
     }

@@ -1,10 +1,10 @@
 //! Wall time by lane and span: every nanosecond of every iteration in one frame, waits and residue included.
 
-use super::scope::Scope;
 use super::stacks::{ROOT, Stacks};
 use super::{By, Graph, Time};
 use crate::forest::{Forest, Place};
 use crate::passes::{Passes, Take};
+use crate::scope::Scope;
 use crate::stages::RESIDUE;
 use crate::walk::Placed;
 use dflash_timeline::Timeline;

@@ -1,6 +1,5 @@
 //! Why and for how long a GPU was clocked down, from readings of `gpu.<device>.throttle`, whose bits are NVML's reasons.
 
-use dflash_timeline::record::Sample;
 use serde::Serialize;
 
 /// NVML's bits of nothing to do, of clocks that somebody chose and of sync boost are no throttling.
@@ -33,31 +32,55 @@ pub struct Reason {
     pub ns: u64,
 }
 
-/// What the readings say.
+/// What the readings say so far.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Throttled {
-    /// Share of the readings with a reason.
-    pub share: f64,
-    /// Time with a reason, each reading held until the next; `None` of a single reading.
-    pub ns: Option<u64>,
-    /// Reasons that came up.
-    pub reasons: Vec<Reason>,
+pub(crate) struct Throttled {
+    readings: u64,
+    /// Of those, with a reason.
+    with: u64,
+    held_ns: u64,
+    /// By reason: whether it came up, and for how long.
+    reasons: [(bool, u64); REASONS.len()],
 }
 
-pub(super) fn throttled(samples: &[Sample]) -> Throttled {
-    let bits = |sample: &Sample| sample.value.max(0.0) as u64 & !CALM;
-    let count = samples.iter().filter(|sample| bits(sample) != 0).count();
-    let held = |mask: u64| -> u64 {
-        let pairs = samples.windows(2).filter(|pair| bits(&pair[0]) & mask != 0);
-        pairs
-            .map(|pair| u64::try_from(pair[1].time_ns.saturating_sub(pair[0].time_ns)).unwrap_or(0))
-            .fold(0, u64::saturating_add)
-    };
-    let came_up = |mask: u64| samples.iter().any(|sample| bits(sample) & mask != 0);
-    let reasons = REASONS.into_iter().filter(|(mask, _)| came_up(*mask));
-    Throttled {
-        share: count as f64 / samples.len().max(1) as f64,
-        ns: (samples.len() > 1).then(|| held(u64::MAX)),
-        reasons: reasons.map(|(mask, reason)| Reason { reason, ns: held(mask) }).collect(),
+fn bits(value: f64) -> u64 {
+    value.max(0.0) as u64 & !CALM
+}
+
+impl Throttled {
+    /// Takes a reading.
+    pub(crate) fn count(&mut self, value: f64) {
+        let bits = bits(value);
+        self.readings += 1;
+        self.with += u64::from(bits != 0);
+        let came_up = self.reasons.iter_mut().zip(REASONS).filter(|(_, (mask, _))| bits & mask != 0);
+        came_up.for_each(|((came_up, _), _)| *came_up = true);
+    }
+
+    /// Says that a reading was held for so long.
+    pub(crate) fn hold(&mut self, value: f64, ns: u64) {
+        let bits = bits(value);
+        if bits == 0 {
+            return;
+        }
+        self.held_ns = self.held_ns.saturating_add(ns);
+        let those = self.reasons.iter_mut().zip(REASONS).filter(|(_, (mask, _))| bits & mask != 0);
+        those.for_each(|((_, sum), _)| *sum = sum.saturating_add(ns));
+    }
+
+    /// Share of the readings with a reason.
+    pub(super) fn share(&self) -> f64 {
+        self.with as f64 / self.readings.max(1) as f64
+    }
+
+    /// Time with a reason, each reading held until the next; `None` of a single reading.
+    pub(super) fn ns(&self) -> Option<u64> {
+        (self.readings > 1).then_some(self.held_ns)
+    }
+
+    /// Reasons that came up.
+    pub(super) fn reasons(&self) -> Vec<Reason> {
+        let all = self.reasons.iter().zip(REASONS).filter(|((came_up, _), _)| *came_up);
+        all.map(|((_, ns), (_, reason))| Reason { reason, ns: *ns }).collect()
     }
 }

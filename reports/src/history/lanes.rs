@@ -2,8 +2,10 @@
 
 use super::Cut;
 use crate::stages::{LaneTable, RESIDUE, StageTable};
-use crate::stats::{add, percentile};
-use crate::walk::{self, Placed, Window, end_ns};
+use crate::stats::add;
+use crate::survey::Survey;
+use crate::values::Values;
+use crate::walk::{Placed, end_ns};
 use dflash_timeline::Timeline;
 use dflash_timeline::record::{Iteration, Kind, LaneId, NameId};
 use std::collections::HashMap;
@@ -49,22 +51,29 @@ pub struct Piece {
 
 const PERCENTILES: [usize; 6] = [10, 25, 50, 75, 90, 99];
 
-pub(super) fn lanes(timeline: &Timeline, window: &Window, stages: &StageTable, begin_ns: i64) -> Vec<LaneHistory> {
-    let mut gathering: Vec<Option<Gathering>> = Vec::with_capacity(timeline.lanes.len());
-    for at in 0..timeline.lanes.len() {
-        gathering.push(Gathering::new(timeline, window, stages, LaneId(at as u32)));
+/// The courses of all lanes so far.
+pub(super) struct Lanes(Vec<Option<Gathering>>);
+
+impl Lanes {
+    pub(super) fn new(timeline: &Timeline, survey: &Survey, stages: &StageTable) -> Self {
+        let lanes = (0..timeline.lanes.len()).map(|at| Gathering::new(timeline, survey, stages, LaneId(at as u32)));
+        Self(lanes.collect())
     }
-    walk::for_each_pass(timeline, window, |iteration, spans| {
-        if let Some(Some(lane)) = gathering.get_mut(iteration.lane.0 as usize)
+
+    pub(super) fn add(&mut self, iteration: &Iteration, spans: &[Placed<'_>]) {
+        if let Some(Some(lane)) = self.0.get_mut(iteration.lane.0 as usize)
             && iteration.kind == Kind::Train
         {
             lane.add(iteration, spans);
         }
-    });
-    let mut done: Vec<(usize, LaneHistory)> =
-        gathering.into_iter().flatten().map(|lane| (lane.place, lane.finish(begin_ns))).collect();
-    done.sort_by_key(|(place, _)| *place);
-    done.into_iter().map(|(_, lane)| lane).collect()
+    }
+
+    pub(super) fn finish(self, begin_ns: i64) -> Vec<LaneHistory> {
+        let all = self.0.into_iter().flatten();
+        let mut done: Vec<(usize, LaneHistory)> = all.map(|lane| (lane.place, lane.finish(begin_ns))).collect();
+        done.sort_by_key(|(place, _)| *place);
+        done.into_iter().map(|(_, lane)| lane).collect()
+    }
 }
 
 /// What is known of a lane so far.
@@ -78,20 +87,15 @@ struct Gathering {
     slots: HashMap<NameId, usize>,
     cut: Cut,
     sums: Vec<Vec<u64>>,
-    durations: Vec<Vec<u64>>,
+    durations: Vec<Values>,
 }
 
 impl Gathering {
-    fn new(timeline: &Timeline, window: &Window, stages: &StageTable, id: LaneId) -> Option<Self> {
+    fn new(timeline: &Timeline, survey: &Survey, stages: &StageTable, id: LaneId) -> Option<Self> {
         let who = timeline.lane(id)?;
         let place = stages.lanes.iter().position(|lane| lane.lane == who.name && lane.rank == who.rank)?;
-        let own = timeline.iterations.iter().filter(|i| i.lane == id && i.kind == Kind::Train);
-        let ends = own.filter(|i| window.has(timeline, i)).map(end_ns);
-        let (first, last, count) =
-            ends.fold((i64::MAX, i64::MIN, 0_u64), |(a, b, n), end| (a.min(end), b.max(end), n + 1));
-        if count == 0 {
-            return None;
-        }
+        let own = survey.lane(id)?;
+        let ((first, last), count) = (own.train_ends?, own.trained);
         let most = (MOST_TOGETHER / stages.lanes.len().max(1) as u64).clamp(FEWEST_PIECES, MOST_PIECES);
         let pieces = (count / PER_PIECE).clamp(1, most) as usize;
         let (names, by_name) = names(&stages.lanes[place]);
@@ -99,7 +103,7 @@ impl Gathering {
         let slots = known.filter_map(|(name, id)| Some((NameId(id), *by_name.get(name.as_str())?))).collect();
         let sums = vec![vec![0; names.len()]; pieces];
         let (lane, rank, cut) = (who.name.clone(), who.rank, Cut::new(first, last, pieces));
-        Some(Self { place, lane, rank, names, slots, cut, sums, durations: vec![Vec::new(); pieces] })
+        Some(Self { place, lane, rank, names, slots, cut, sums, durations: vec![Values::default(); pieces] })
     }
 
     fn add(&mut self, iteration: &Iteration, spans: &[Placed<'_>]) {
@@ -120,15 +124,12 @@ impl Gathering {
         let cut = self.cut;
         let since = |ns: i64| ns.saturating_sub(begin_ns);
         let pieces = self.sums.into_iter().zip(self.durations).enumerate().filter(|(_, (_, all))| !all.is_empty());
-        let pieces = pieces.map(|(at, (sums, mut all))| {
-            all.sort_unstable();
-            Piece {
-                from_ns: since(cut.begin(at)),
-                to_ns: since(cut.begin(at + 1)),
-                iterations: all.len() as u64,
-                stages: sums.into_iter().map(|sum| sum as f64 / all.len() as f64).collect(),
-                percentiles: PERCENTILES.map(|percent| percentile(&all, percent).unwrap_or(0)),
-            }
+        let pieces = pieces.map(|(at, (sums, mut all))| Piece {
+            from_ns: since(cut.begin(at)),
+            to_ns: since(cut.begin(at + 1)),
+            iterations: all.len() as u64,
+            stages: sums.into_iter().map(|sum| sum as f64 / all.len() as f64).collect(),
+            percentiles: all.percentiles(PERCENTILES),
         });
         LaneHistory { pieces: pieces.collect(), lane: self.lane, rank: self.rank, stages: self.names }
     }

@@ -1,9 +1,8 @@
 //! The profiler accounts for itself: what it costs each lane, its threads' CPU, its bytes, what it did about its cost.
 
-use super::paired::{self, Interval};
-use crate::counters::series;
+use super::paired::{self, Interval, Pairs};
+use crate::counters::Readings;
 use crate::queues::{CounterRow, profiler_counters};
-use crate::stages::Window;
 use crate::stages::{LaneTable, StageTable};
 use dflash_timeline::Timeline;
 use dflash_timeline::record::{Kind, LaneId, Mark, Severity};
@@ -72,26 +71,28 @@ pub struct MarkRow {
 
 impl Cost {
     /// Gathers what is known.
-    #[must_use]
-    pub fn of(timeline: &Timeline, window: &Window, stages: &StageTable) -> Self {
-        let counters = profiler_counters(timeline, window);
+    pub(crate) fn of(
+        timeline: &Timeline,
+        readings: &Readings,
+        pairs: &Pairs,
+        stages: &StageTable,
+        marks: Vec<MarkRow>,
+    ) -> Self {
+        let counters = profiler_counters(timeline, readings);
         let cpu = counters.iter().filter(|row| row.unit == "ns").filter_map(|row| row.per_s);
         let cpu_share = cpu.reduce(|a, b| a + b).map(|ns_per_s| ns_per_s / 1e9);
-        // Whatever speaks of the level may have changed it.
-        let level_from = timeline.marks.iter().filter(|mark| says(mark, &["level"])).map(|mark| mark.time_ns).max();
-        let bare = stages.lanes.iter().filter_map(|lane| bare(timeline, window, lane, level_from.unwrap_or(i64::MIN)));
-        let bare = bare.collect();
-        Self { counters, cpu_share, measured: measured(timeline, window), bare, marks: marks(timeline, window) }
+        let bare = stages.lanes.iter().filter_map(|lane| bare(timeline, lane, pairs)).collect();
+        Self { counters, cpu_share, measured: measured(timeline, readings), bare, marks }
     }
 }
 
 /// Counters `profiler.cost.<lane>.<low|high|calls>`.
-fn measured(timeline: &Timeline, window: &Window) -> Vec<MeasuredLane> {
-    let found = series(timeline, window, |counter| counter.name.strip_prefix("profiler.cost.")?.rsplit_once('.'));
+fn measured(timeline: &Timeline, readings: &Readings) -> Vec<MeasuredLane> {
+    let found = readings.wanted(timeline, |counter| counter.name.strip_prefix("profiler.cost.")?.rsplit_once('.'));
     let mut lanes: BTreeMap<(u32, &str), MeasuredLane> = BTreeMap::new();
-    for (counter, (lane, what), samples) in found {
+    for (counter, (lane, what), reading) in found {
         let new = || MeasuredLane { lane: lane.to_owned(), rank: counter.rank, ..MeasuredLane::default() };
-        let latest = samples.last().map(|sample| sample.value);
+        let latest = Some(reading.last.value);
         match what {
             "low" => lanes.entry((counter.rank, lane)).or_insert_with(new).low_percent = latest,
             "high" => lanes.entry((counter.rank, lane)).or_insert_with(new).high_percent = latest,
@@ -102,11 +103,11 @@ fn measured(timeline: &Timeline, window: &Window) -> Vec<MeasuredLane> {
     lanes.into_values().collect()
 }
 
-fn bare(timeline: &Timeline, window: &Window, table: &LaneTable, from_ns: i64) -> Option<BareLane> {
+fn bare(timeline: &Timeline, table: &LaneTable, pairs: &Pairs) -> Option<BareLane> {
     let bare = table.set_apart.iter().find(|set| set.kind == Kind::Bare && table.iterations > 0)?;
     let is_its = |lane: &dflash_timeline::record::Lane| lane.name == table.lane && lane.rank == table.rank;
     let lanes = (0..).map(LaneId).zip(&timeline.lanes).filter(|(_, lane)| is_its(lane));
-    let logs: Vec<f64> = lanes.flat_map(|(id, _)| paired::log_ratios(timeline, window, id, from_ns)).collect();
+    let logs: Vec<f64> = lanes.flat_map(|(id, _)| pairs.logs(id)).collect();
     Some(BareLane {
         lane: table.lane.clone(),
         rank: table.rank,
@@ -118,20 +119,16 @@ fn bare(timeline: &Timeline, window: &Window, table: &LaneTable, from_ns: i64) -
     })
 }
 
-/// Marks that speak of the level or the budget.
-fn marks(timeline: &Timeline, window: &Window) -> Vec<MarkRow> {
-    let begin = timeline.extent().map(|(first, _)| first);
-    let inside = |mark: &&Mark| window.has_time(mark.time_ns);
-    let about = |mark: &&Mark| says(mark, &["level", "budget", "max_overhead"]);
-    let rows = timeline.marks.iter().filter(inside).filter(about).map(|mark| MarkRow {
-        after_ns: begin.map(|begin| mark.time_ns.saturating_sub(begin)),
+/// The rows of marks that speak of the level or the budget.
+pub(crate) fn about(mark: &Mark, begin_ns: Option<i64>) -> Option<MarkRow> {
+    says(mark, &["level", "budget", "max_overhead"]).then(|| MarkRow {
+        after_ns: begin_ns.map(|begin| mark.time_ns.saturating_sub(begin)),
         severity: mark.severity,
         text: mark.text.clone(),
-    });
-    rows.collect()
+    })
 }
 
 /// Whether one of these words stands in a mark.
-fn says(mark: &Mark, wanted: &[&str]) -> bool {
+pub(crate) fn says(mark: &Mark, wanted: &[&str]) -> bool {
     mark.text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| wanted.contains(&word))
 }

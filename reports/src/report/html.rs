@@ -30,11 +30,14 @@ pub struct Charts {
 }
 
 impl Charts {
-    /// Gathers them from the timeline that the report was gathered from, and from the runs' metrics.csv.
+    /// Gathers them from the runs that the report was gathered from, once more, and from their metrics.csv.
     #[must_use]
     pub fn of(report: &Report, merged: &Merged, runs: &[RunDir]) -> Self {
-        let history = History::of(&merged.timeline, &merged.window, &report.stages, merged.begin_ns);
-        let mut charts = Self { history, ..Self::default() };
+        let mut charts = Self::default();
+        match History::of_runs(merged, &report.stages) {
+            Ok(history) => charts.history = history,
+            Err(error) => charts.problems.push(error.to_string()),
+        }
         for run in runs.iter().filter(|run| run.metrics_csv().exists()) {
             match metrics(run, merged) {
                 Ok(rows) => charts.metrics.push((run.name(), rows)),

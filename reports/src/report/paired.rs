@@ -7,10 +7,9 @@
 //! this one is made anew from the records alone. Pairs from before the level last changed say nothing about now.
 
 use super::signed_rank;
-use crate::walk::Window;
-use dflash_timeline::Timeline;
 use dflash_timeline::record::{Iteration, Kind, LaneId};
 use serde::Serialize;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Fewest pairs that give an interval of 95 %.
 pub const FEWEST_PAIRS: usize = 6;
@@ -28,17 +27,50 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// Logarithms of instrumented ÷ bare duration, one a pair, of iterations that begin at `from_ns` or later.
-pub(super) fn log_ratios(timeline: &Timeline, window: &Window, lane: LaneId, from_ns: i64) -> Vec<f64> {
-    let of_lane = |i: &&Iteration| i.lane == lane && i.begin_ns >= from_ns && window.has(timeline, i);
-    let mut ratios = Vec::new();
-    let mut before: Option<&Iteration> = None;
-    for iteration in timeline.iterations.iter().filter(of_lane) {
-        let ratio = before.and_then(|before| log_ratio(before, iteration));
-        before = ratio.is_none().then_some(iteration);
-        ratios.extend(ratio);
+/// The pairs of all lanes, of iterations that begin at some time or later.
+#[derive(Debug)]
+pub(crate) struct Pairs {
+    from_ns: i64,
+    lanes: BTreeMap<LaneId, Lane>,
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    /// The last iteration, if it is in no pair.
+    before: Option<Iteration>,
+    /// Logarithms of instrumented ÷ bare duration, one a pair.
+    logs: VecDeque<f64>,
+}
+
+impl Pairs {
+    pub(crate) fn from(from_ns: i64) -> Self {
+        Self { from_ns, lanes: BTreeMap::new() }
     }
-    ratios.split_off(ratios.len().saturating_sub(MOST_PAIRS))
+
+    /// Takes an iteration of the window.
+    pub(crate) fn add(&mut self, iteration: &Iteration) {
+        if iteration.begin_ns < self.from_ns {
+            return;
+        }
+        let lane = self.lanes.entry(iteration.lane).or_default();
+        let ratio = lane.before.as_ref().and_then(|before| log_ratio(before, iteration));
+        lane.before = ratio.is_none().then_some(*iteration);
+        if let Some(ratio) = ratio {
+            if lane.logs.len() == MOST_PAIRS {
+                lane.logs.pop_front();
+            }
+            lane.logs.push_back(ratio);
+        }
+    }
+
+    /// Takes over other lanes.
+    pub(crate) fn join(&mut self, other: Self) {
+        self.lanes.extend(other.lanes);
+    }
+
+    pub(super) fn logs(&self, lane: LaneId) -> impl Iterator<Item = f64> {
+        self.lanes.get(&lane).into_iter().flat_map(|lane| lane.logs.iter().copied())
+    }
 }
 
 /// `None` if the two are no pair.

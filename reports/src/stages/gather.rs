@@ -4,10 +4,10 @@ use super::hint::{Evidence, is_sync};
 use super::{LaneTable, RESIDUE, ROLES, SetApart, StageRow, StageTable};
 use crate::forest::{Forest, Place};
 use crate::stats::{Stats, add, share, sum};
-use crate::values::Values;
+use crate::values::{Ratios, Values};
 use crate::walk::{self, Placed, Window};
 use dflash_timeline::Timeline;
-use dflash_timeline::record::{Iteration, Kind};
+use dflash_timeline::record::{Iteration, Kind, LaneId};
 use std::collections::BTreeMap;
 
 /// One kind of span at one place below its lane.
@@ -19,9 +19,9 @@ struct Node {
     /// Device time of the iterations that have one.
     device: Values,
     /// Host ÷ device time of those.
-    ratios: Vec<f32>,
+    ratios: Ratios,
     /// How far the device was behind at the stage's begin ÷ device time, of the same.
-    lags: Vec<f32>,
+    lags: Ratios,
     /// The longest time on either clock of those.
     longest_ns: u64,
     /// Sums of the iteration at hand; `None` if it has not come by here.
@@ -38,13 +38,6 @@ struct Sums {
     untimed: bool,
 }
 
-/// Device time of one iteration's stages.
-struct DeviceTotal {
-    ns: u64,
-    /// Stages that ran without a device time, a bit each.
-    untimed: u64,
-}
-
 /// The last bit stands for every node from 63 on.
 fn bit(node: usize) -> u64 {
     1 << node.min(63)
@@ -57,23 +50,30 @@ struct Lane {
     /// Nodes that the iteration at hand has touched.
     touched: Vec<usize>,
     totals: Values,
-    device_totals: Vec<DeviceTotal>,
+    /// Device time of iterations, by the stages that ran without one: a bit each.
+    device_totals: BTreeMap<u64, Values>,
     residues: Values,
     overfull: u64,
     cpu_ns: u64,
     wall_with_cpu_ns: u64,
     tokens: Option<u64>,
     extent_ns: Option<(i64, i64)>,
-    set_apart: BTreeMap<Kind, Vec<u64>>,
+    set_apart: BTreeMap<Kind, Values>,
 }
 
-pub(super) fn gather(timeline: &Timeline, window: &Window) -> StageTable {
-    let mut lanes: Vec<Lane> = timeline.lanes.iter().map(|_| Lane::default()).collect();
-    let mut places = Vec::new();
-    let strays = walk::for_each_pass(timeline, window, |iteration, spans| {
-        let Some(lane) = lanes.get_mut(iteration.lane.0 as usize) else { return };
+/// The durations of all lanes, iteration by iteration.
+#[derive(Default)]
+pub(crate) struct Gathered {
+    lanes: BTreeMap<LaneId, Lane>,
+    places: Vec<usize>,
+}
+
+impl Gathered {
+    /// Takes an iteration of the window.
+    pub(crate) fn add(&mut self, iteration: &Iteration, spans: &[Placed<'_>]) {
+        let lane = self.lanes.entry(iteration.lane).or_default();
         if iteration.kind == Kind::Train {
-            lane.add_spans(spans, &mut places);
+            lane.add_spans(spans, &mut self.places);
             lane.add_iteration(iteration);
         } else {
             if iteration.kind == Kind::Bare {
@@ -81,18 +81,29 @@ pub(super) fn gather(timeline: &Timeline, window: &Window) -> StageTable {
             }
             lane.set_apart.entry(iteration.kind).or_default().push(iteration.duration_ns);
         }
-    });
-    let recorded = |lane: &Lane| !lane.totals.is_empty() || !lane.set_apart.is_empty();
-    let lanes = lanes.into_iter().zip(&timeline.lanes).filter(|(lane, _)| recorded(lane));
-    let lanes = lanes.map(|(lane, who)| LaneTable {
-        lane: who.name.clone(),
-        device: who.device.clone(),
-        rank: who.rank,
-        ..lane.table(timeline)
-    });
-    let mut lanes: Vec<LaneTable> = lanes.collect();
-    lanes.sort_by_cached_key(pipeline_order);
-    StageTable { lanes, strays }
+    }
+
+    /// Takes over other lanes.
+    pub(crate) fn join(&mut self, other: Self) {
+        self.lanes.extend(other.lanes);
+    }
+
+    pub(crate) fn finish(self, timeline: &Timeline, strays: u64) -> StageTable {
+        let lanes = self.lanes.into_iter().filter_map(|(id, lane)| {
+            let who = timeline.lane(id)?;
+            let (name, device, rank) = (who.name.clone(), who.device.clone(), who.rank);
+            Some(LaneTable { lane: name, device, rank, ..lane.table(timeline) })
+        });
+        let mut lanes: Vec<LaneTable> = lanes.collect();
+        lanes.sort_by_cached_key(pipeline_order);
+        StageTable { lanes, strays }
+    }
+}
+
+pub(super) fn gather(timeline: &Timeline, window: &Window) -> StageTable {
+    let mut gathered = Gathered::default();
+    let strays = walk::for_each_pass(timeline, window, |iteration, spans| gathered.add(iteration, spans));
+    gathered.finish(timeline, strays)
 }
 
 /// Lanes are recorded in the order in which they were first written, which differs from run to run.
@@ -127,7 +138,7 @@ impl Lane {
 
     fn add_iteration(&mut self, iteration: &Iteration) {
         let mut stages = 0;
-        let mut device = DeviceTotal { ns: 0, untimed: 0 };
+        let (mut device_ns, mut untimed) = (0, 0);
         for at in self.touched.drain(..) {
             let (_, node) = &mut self.forest.nodes[at];
             let sums = node.now.take().unwrap_or_default();
@@ -141,13 +152,13 @@ impl Lane {
             if node.depth == 0 {
                 add(&mut stages, sums.host_ns);
                 match sums.untimed {
-                    true => device.untimed |= bit(at),
-                    false => add(&mut device.ns, sums.device_ns),
+                    true => untimed |= bit(at),
+                    false => add(&mut device_ns, sums.device_ns),
                 }
             }
         }
         self.totals.push(iteration.duration_ns);
-        self.device_totals.push(device);
+        self.device_totals.entry(untimed).or_default().push(device_ns);
         self.residues.push(iteration.duration_ns.saturating_sub(stages));
         self.overfull += u64::from(stages > iteration.duration_ns);
         if let Some(cpu_ns) = iteration.cpu_ns {
@@ -167,12 +178,14 @@ impl Lane {
     }
 
     /// Device times of the iterations in which no stage lacks one that has one elsewhere.
-    fn total_device(&self) -> Option<Stats> {
+    fn total_device(&mut self) -> Option<Stats> {
         let stages = self.forest.nodes.iter().enumerate();
         let timed = stages.filter(|(_, (_, node))| node.depth == 0 && !node.device.is_empty());
         let timed = timed.fold(0, |bits, (at, _)| bits | bit(at));
-        let whole = self.device_totals.iter().filter(|total| timed != 0 && total.untimed & timed == 0);
-        Stats::of(&mut whole.map(|total| total.ns).collect::<Vec<_>>()).known()
+        let mut whole = Values::default();
+        let all = std::mem::take(&mut self.device_totals).into_iter();
+        all.filter(|(untimed, _)| timed != 0 && untimed & timed == 0).for_each(|(_, values)| whole.merge(values));
+        whole.stats().known()
     }
 
     fn table(mut self, timeline: &Timeline) -> LaneTable {
@@ -220,7 +233,8 @@ impl Lane {
             let stage = timeline.name(place.name);
             let Node { ratios, lags, longest_ns, .. } = node;
             let (longest_ns, host_ns) = (*longest_ns, host.total_ns);
-            let evidence = Evidence { stage, ratios, lags, longest_ns, host_ns, sync_ns };
+            let (ratio, lag, pairs) = (ratios.median(), lags.median(), ratios.len());
+            let evidence = Evidence { stage, ratio, lag, pairs, longest_ns, host_ns, sync_ns };
             let row = StageRow {
                 hint: evidence.hint(),
                 stage: stage.to_owned(),
@@ -241,17 +255,13 @@ impl Lane {
     fn sync_below(&self, timeline: &Timeline, below: &[Vec<usize>], at: usize) -> u64 {
         let own = |&at: &usize| {
             let (place, node) = &self.forest.nodes[at];
-            if is_sync(timeline.name(place.name)) {
-                sum(node.host.iter())
-            } else {
-                self.sync_below(timeline, below, at)
-            }
+            if is_sync(timeline.name(place.name)) { node.host.total_ns() } else { self.sync_below(timeline, below, at) }
         };
         sum(below[at + 1].iter().map(own))
     }
 }
 
-fn set_apart(kind: Kind, durations: &mut [u64]) -> SetApart {
-    let stats = Stats::of(durations);
+fn set_apart(kind: Kind, durations: &mut Values) -> SetApart {
+    let stats = durations.stats();
     SetApart { kind, iterations: stats.count, total_ns: stats.total_ns, p50_ns: stats.p50_ns }
 }

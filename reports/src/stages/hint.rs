@@ -5,7 +5,6 @@
 //! stage began and level with the host at its end was waited for. One that was level at both ends may have been waited
 //! for, or have run dry all along: then only a kernel capture tells, and the hint says no more than what is seen.
 
-use crate::stats::median;
 use serde::Serialize;
 
 /// Host time of at most this part of the device time: the host runs ahead.
@@ -19,7 +18,7 @@ const LAGGING: f64 = 0.1;
 /// A stage with less than this on both clocks gets no hint: the two events alone take some 3 µs of it.
 const SHORT_NS: u64 = 20_000;
 /// Fewest iterations with both times that are judged.
-const FEWEST: usize = 5;
+const FEWEST: u64 = 5;
 /// Part of a stage's host time that makes what is nested in it speak for all of it.
 const MOST_OF_IT: f64 = 0.5;
 
@@ -56,10 +55,12 @@ impl Hint {
 /// What is known of one stage.
 pub(super) struct Evidence<'a> {
     pub stage: &'a str,
-    /// Host ÷ device time of the iterations that have both.
-    pub ratios: &'a [f32],
-    /// How far the device was behind when the stage began ÷ device time, of the same iterations.
-    pub lags: &'a [f32],
+    /// Median of host ÷ device time over the iterations that have both.
+    pub ratio: Option<f64>,
+    /// Median of how far the device was behind when the stage began ÷ device time, of the same iterations.
+    pub lag: Option<f64>,
+    /// How many those are.
+    pub pairs: u64,
     /// The longest time on either clock of those, nanoseconds.
     pub longest_ns: u64,
     /// Host time in all.
@@ -89,15 +90,14 @@ impl Evidence<'_> {
         if self.sync_ns > 0 && self.sync_ns as f64 >= MOST_OF_IT * self.host_ns as f64 {
             return Some(Hint::Sync);
         }
-        if self.ratios.len() < FEWEST || self.longest_ns < SHORT_NS {
+        if self.pairs < FEWEST || self.longest_ns < SHORT_NS {
             return None;
         }
-        let middle = |values: &[f32]| median(&values.iter().copied().map(f64::from).collect::<Vec<_>>());
-        match middle(self.ratios)? {
+        match self.ratio? {
             ratio if ratio <= AHEAD => Some(Hint::Asynchronous),
             ratio if ratio >= BEHIND => Some(Hint::LaunchBound),
             ratio if (1.0 / ALIKE..=ALIKE).contains(&ratio) => {
-                let behind = middle(self.lags).is_some_and(|lag| lag >= LAGGING);
+                let behind = self.lag.is_some_and(|lag| lag >= LAGGING);
                 Some(if behind { Hint::HiddenSync } else { Hint::InStep })
             }
             _ => None,
@@ -114,10 +114,10 @@ mod tests {
     }
 
     fn lagging(stage: &str, host_us: u64, device_us: u64, lag_us: u64) -> Option<Hint> {
-        let lags = [lag_us as f32 / device_us.max(1) as f32; 5];
-        let ratios = [(host_us * 1000) as f32 / (device_us * 1000).max(1) as f32; 5];
+        let lag = Some(lag_us as f64 / device_us.max(1) as f64);
+        let ratio = Some((host_us * 1000) as f64 / (device_us * 1000).max(1) as f64);
         let longest_ns = host_us.max(device_us) * 1000;
-        Evidence { stage, ratios: &ratios, lags: &lags, longest_ns, host_ns: host_us * 5000, sync_ns: 0 }.hint()
+        Evidence { stage, ratio, lag, pairs: 5, longest_ns, host_ns: host_us * 5000, sync_ns: 0 }.hint()
     }
 
     #[test]
@@ -142,7 +142,8 @@ mod tests {
     #[test]
     fn few_iterations_say_nothing_and_nested_syncs_speak_for_the_stage() {
         let (stage, longest_ns, host_ns) = ("drafter.clip", 1_000_000, 4_000_000);
-        let evidence = |sync_ns| Evidence { stage, ratios: &[1.0; 4], lags: &[0.0; 4], longest_ns, host_ns, sync_ns };
+        let (ratio, lag, pairs) = (Some(1.0), Some(0.0), 4);
+        let evidence = |sync_ns| Evidence { stage, ratio, lag, pairs, longest_ns, host_ns, sync_ns };
         assert_eq!(evidence(0).hint(), None);
         assert_eq!(evidence(1_000_000).hint(), None);
         assert_eq!(evidence(2_000_000).hint(), Some(Hint::Sync));

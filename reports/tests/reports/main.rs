@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod bad_input;
+mod busy;
 mod changes;
 mod cost;
 mod cpu;
@@ -23,6 +24,7 @@ mod runs;
 mod sources;
 mod speed;
 mod stages;
+mod streamed;
 mod support;
 mod torn;
 mod trace;

@@ -1,0 +1,180 @@
+//! Names, lanes and counters of several runs by one number each, whatever numbers their streams give them.
+
+use super::Place;
+use crate::passes::{Take, settled};
+use dflash_timeline::record::{
+    Anchor, Counter, CounterId, Flow, Iteration, Lane, LaneId, Mark, NameId, Sample, Span, StackSample,
+};
+use dflash_timeline::{Health, Timeline, Visit};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Mutex, PoisonError};
+
+/// What all runs have in common.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    /// Names, lanes, counters, and what the streams say of themselves; no records.
+    pub timeline: Timeline,
+    names: Places,
+    lanes: Places,
+    counters: Places,
+}
+
+/// Where texts stand in their list, by hash: a copy of each would take as much room again.
+#[derive(Debug, Default)]
+struct Places(HashMap<u64, u32>, HashMap<u64, Vec<u32>>);
+
+impl Places {
+    /// The place of a text, which is added to the list if it is new.
+    fn of<T: Clone + Eq + Hash>(&mut self, all: &mut Vec<T>, text: &T) -> u32 {
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        let hash = hasher.finish();
+        let is_it = |at: &&u32| all.get(**at as usize) == Some(text);
+        let known = self.0.get(&hash).filter(is_it).or_else(|| self.1.get(&hash)?.iter().find(is_it));
+        if let Some(at) = known {
+            return *at;
+        }
+        let at = u32::try_from(all.len()).unwrap_or(u32::MAX);
+        all.push(text.clone());
+        match self.0.get(&hash) {
+            None => _ = self.0.insert(hash, at),
+            Some(_) => self.1.entry(hash).or_default().push(at),
+        }
+        at
+    }
+}
+
+impl Texts {
+    /// Keeps what the streams say of themselves.
+    pub(super) fn keep(&mut self, books: Timeline) {
+        let own = &mut self.timeline;
+        let (names, lanes) = (std::mem::take(&mut own.names), std::mem::take(&mut own.lanes));
+        let counters = std::mem::take(&mut own.counters);
+        *own = Timeline { names, lanes, counters, ..books };
+    }
+}
+
+/// Takes a run's records to the place of all.
+pub(super) struct Moving<'a, T> {
+    texts: &'a Mutex<Texts>,
+    place: &'a Place,
+    names: Vec<NameId>,
+    lanes: Vec<LaneId>,
+    counters: Vec<CounterId>,
+    /// On the run's own clock.
+    anchors: Vec<Anchor>,
+    take: &'a mut T,
+}
+
+impl<'a, T: Take> Moving<'a, T> {
+    pub(super) fn new(texts: &'a Mutex<Texts>, place: &'a Place, take: &'a mut T) -> Self {
+        Self { texts, place, names: Vec::new(), lanes: Vec::new(), counters: Vec::new(), anchors: Vec::new(), take }
+    }
+
+    /// Adds what the run's stream says of itself.
+    pub(super) fn account(&mut self, new: Timeline, books: &mut Timeline) {
+        if books.anchors.is_empty() && self.place.shift_ns == 0 {
+            books.anchors = settled(std::mem::take(&mut self.anchors));
+        }
+        let first = books.health == Health::default() && books.lane_totals.is_empty();
+        books.open.extend(new.open.into_iter().map(|mut open| {
+            (open.name, open.lane, open.begin_ns) =
+                (self.name(open.name), self.lane(open.lane), self.time(open.begin_ns));
+            open
+        }));
+        books.lane_totals.extend(new.lane_totals.into_iter().map(|mut totals| {
+            totals.lane = self.lane(totals.lane);
+            totals
+        }));
+        books.totals = books.totals.plus(&new.totals);
+        books.expired = books.expired.plus(&new.expired);
+        books.detail_from_ns = books.detail_from_ns.max(new.detail_from_ns.map(|ns| self.time(ns)));
+        add_health(&mut books.health, new.health, first);
+    }
+
+    /// Ids of a damaged file that mean nothing go on meaning nothing.
+    #[inline]
+    fn name(&self, NameId(id): NameId) -> NameId {
+        self.names.get(id as usize).copied().unwrap_or(NameId(u32::MAX))
+    }
+
+    #[inline]
+    fn lane(&self, LaneId(id): LaneId) -> LaneId {
+        self.lanes.get(id as usize).copied().unwrap_or(LaneId(u32::MAX))
+    }
+
+    #[inline]
+    fn time(&self, ns: i64) -> i64 {
+        ns.saturating_add(self.place.shift_ns)
+    }
+}
+
+/// Together they are whole if all are.
+fn add_health(sum: &mut Health, new: Health, first: bool) {
+    sum.ended = new.ended && (first || sum.ended);
+    sum.bad_blocks += new.bad_blocks;
+    sum.skipped_bytes += new.skipped_bytes;
+    sum.problems.extend(new.problems);
+}
+
+impl<T: Take> Visit for Moving<'_, T> {
+    fn texts(&mut self, timeline: &Timeline) {
+        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let Texts { timeline: all, names, lanes, counters } = &mut *texts;
+        let rank = |rank: u32| rank.saturating_add(self.place.first_rank);
+        let new = &timeline.names[self.names.len().min(timeline.names.len())..];
+        self.names.extend(new.iter().map(|name| NameId(names.of(&mut all.names, name))));
+        let new = &timeline.lanes[self.lanes.len().min(timeline.lanes.len())..];
+        let moved = new.iter().map(|lane| Lane { rank: rank(lane.rank), ..lane.clone() });
+        self.lanes.extend(moved.map(|lane| LaneId(lanes.of(&mut all.lanes, &lane))));
+        let new = &timeline.counters[self.counters.len().min(timeline.counters.len())..];
+        let moved = new.iter().map(|counter| Counter { rank: rank(counter.rank), ..counter.clone() });
+        self.counters.extend(moved.map(|counter| CounterId(counters.of(&mut all.counters, &counter))));
+        self.take.texts(all);
+    }
+
+    #[inline]
+    fn span(&mut self, mut span: Span) {
+        (span.name, span.lane, span.begin_ns) = (self.name(span.name), self.lane(span.lane), self.time(span.begin_ns));
+        if let Some(device) = &mut span.device {
+            device.begin_ns = device.begin_ns.saturating_add(self.place.shift_ns);
+        }
+        self.take.span(&span);
+    }
+
+    fn iteration(&mut self, mut iteration: Iteration) {
+        (iteration.lane, iteration.begin_ns) = (self.lane(iteration.lane), self.time(iteration.begin_ns));
+        self.take.iteration(&iteration);
+    }
+
+    #[inline]
+    fn sample(&mut self, mut sample: Sample) {
+        let CounterId(id) = sample.counter;
+        sample.counter = self.counters.get(id as usize).copied().unwrap_or(CounterId(u32::MAX));
+        sample.time_ns = self.time(sample.time_ns);
+        self.take.sample(&sample);
+    }
+
+    fn flow(&mut self, mut flow: Flow) {
+        (flow.lane, flow.time_ns) = (self.lane(flow.lane), self.time(flow.time_ns));
+        self.take.flow(&flow);
+    }
+
+    fn mark(&mut self, mut mark: Mark) {
+        mark.time_ns = self.time(mark.time_ns);
+        self.take.mark(&mark);
+    }
+
+    fn anchor(&mut self, anchor: Anchor) {
+        self.anchors.push(anchor);
+    }
+
+    fn stack(&mut self, mut stack: StackSample) {
+        (stack.time_ns, stack.thread) = (self.time(stack.time_ns), self.name(stack.thread));
+        stack.lane = stack.lane.map(|lane| self.lane(lane));
+        let (mut spans, mut frames) = (std::mem::take(&mut stack.spans), std::mem::take(&mut stack.frames));
+        spans.iter_mut().chain(&mut frames).for_each(|name| *name = self.name(*name));
+        self.take.stack(&StackSample { spans, frames, ..stack });
+    }
+}
