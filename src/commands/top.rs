@@ -130,7 +130,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     match dflash_tui::run(subject, &options) {
-        Ok(End::Quit) => Ok(ExitCode::SUCCESS),
+        Ok(End::Quit | End::Interrupt | End::Over) => Ok(ExitCode::SUCCESS),
         Ok(End::Signal(signal)) => Ok(ExitCode::from(128 + u8::try_from(signal).unwrap_or(0))),
         Err(error @ Error::Timeline(_)) => Err(error.into()),
         Err(error) => Err(WhileRunning(error.into()).into()),

@@ -137,11 +137,13 @@ fn the_terminal_is_as_before_whatever_ends_it() {
     terminal.wait("code=0");
     assert_eq!((terminal.settings(), terminal.modes()), before, "Ctrl-C");
     let panics = example_of("dflash-tui", "panics");
-    terminal.line("clear");
-    terminal.line(&format!("'{}' runs/*; echo code=$?", panics.display()));
-    let screen = terminal.wait("code=1");
-    assert!(screen.contains("a thread that fails"), "the panic's own message stands there:\n{screen}");
-    assert_eq!((terminal.settings(), terminal.modes()), before, "a panic");
+    for inside in ["", "inside"] {
+        terminal.line("clear");
+        terminal.line(&format!("'{}' runs/* {inside}; echo code=$?", panics.display()));
+        let screen = terminal.wait("code=1");
+        assert!(screen.contains("a thread that fails"), "the panic's own message stands there:\n{screen}");
+        assert_eq!((terminal.settings(), terminal.modes()), before, "a panic {inside}");
+    }
 }
 
 /// A shell over a slow line is where this view must work.

@@ -3,6 +3,7 @@
 
 mod control;
 pub mod tiny;
+mod top;
 
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -3,11 +3,13 @@
 mod app;
 mod error;
 pub mod input;
+mod inside;
 mod keys;
 mod print;
 mod remote;
 mod source;
 pub mod state;
+mod stderr;
 mod svg;
 mod terminal;
 pub mod view;
@@ -15,6 +17,7 @@ pub mod view;
 use std::time::Duration;
 
 pub use error::{Error, Result};
+pub use inside::{Inside, Kept};
 pub use print::frame_text;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -41,6 +44,8 @@ pub struct Options {
     pub mouse: bool,
     /// A run whose stages are compared to.
     pub baseline: Option<RunDir>,
+    /// Shown by the very program that runs it: leaving the view does not end the run.
+    pub inside: Option<Inside>,
     /// Columns and lines of a printed frame; 120 columns, and as many lines as it takes.
     pub size: (u16, Option<u16>),
 }
@@ -48,7 +53,16 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let (interval, charset) = (Duration::from_secs(1), Charset::default());
-        Self { view: None, interval, window: None, charset, mouse: false, baseline: None, size: (120, None) }
+        Self {
+            view: None,
+            interval,
+            window: None,
+            charset,
+            mouse: false,
+            baseline: None,
+            inside: None,
+            size: (120, None),
+        }
     }
 }
 
@@ -57,6 +71,10 @@ impl Default for Options {
 pub enum End {
     /// The user left.
     Quit,
+    /// The user pressed Ctrl-C.
+    Interrupt,
+    /// The run that was shown from inside is over.
+    Over,
     /// This signal asked for it; the exit code is 128 more.
     Signal(i32),
 }
@@ -83,7 +101,7 @@ impl From<RunDir> for Subject {
 /// When the run cannot be read or the terminal cannot be used.
 pub fn run(subject: impl Into<Subject>, options: &Options) -> Result<End> {
     let (source, state) = look(subject.into(), options)?;
-    app::follow(source, state, options.charset)
+    app::follow(source, state, options.charset, options.inside.as_ref())
 }
 
 /// The run as text, once.
@@ -140,7 +158,7 @@ fn look(subject: Subject, options: &Options) -> Result<(Source, State)> {
     let mut state = State::new(Model::default(), options.interval, window);
     state.apply(Action::Show(options.view.unwrap_or(view)));
     state.model = source.model(&state.look());
-    state.mouse = options.mouse;
+    (state.mouse, state.inside) = (options.mouse, options.inside.is_some());
     if let Some(run) = &options.baseline {
         let whole = Look { window: WindowLength::Whole, ..Look::default() };
         let model = RunSource::open(run.clone())?.model(&whole);

@@ -10,6 +10,8 @@ use crossterm::{cursor, execute, terminal};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 
+use crate::stderr;
+
 /// Whether this process holds the terminal; the guard and the panic hook both look, the first one restores.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
@@ -97,6 +99,7 @@ impl Drop for Screen {
 fn enter() -> io::Result<()> {
     TAKEN.store(true, Ordering::SeqCst);
     terminal::enable_raw_mode()?;
+    stderr::take();
     execute!(io::stdout(), terminal::EnterAlternateScreen, cursor::Hide)
 }
 
@@ -110,6 +113,7 @@ fn restore() {
         let _ = execute!(stdout, terminal::LeaveAlternateScreen, cursor::Show);
         let _ = stdout.flush();
         let _ = terminal::disable_raw_mode();
+        stderr::give_back();
     }
 }
 
@@ -153,6 +157,19 @@ impl Signals {
             signals.handlers.push(signal_hook::flag::register(signal, Arc::clone(flag))?);
         }
         Ok(signals)
+    }
+
+    /// Lets the signals do again what they did before: the program goes on without the view. (Those of SIGINT and SIGTERM
+    /// that were there before are asked anyway.)
+    ///
+    /// # Errors
+    /// When the system refuses a handler.
+    pub fn leave(self) -> io::Result<()> {
+        drop(self);
+        for signal in [signal_hook::consts::SIGHUP, signal_hook::consts::SIGTSTP] {
+            signal_hook::flag::register_conditional_default(signal, Arc::new(AtomicBool::new(true)))?;
+        }
+        Ok(())
     }
 
     /// Whether SIGTSTP came since the last call.

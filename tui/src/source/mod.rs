@@ -66,7 +66,8 @@ impl Source {
     }
 }
 
-fn now_unix_ns() -> i64 {
+/// The time, nanoseconds since 1970.
+pub fn now_unix_ns() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }

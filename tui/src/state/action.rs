@@ -119,8 +119,10 @@ impl WindowLength {
 /// What the user can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// End the program.
+    /// End the view.
     Quit,
+    /// End the view, and what runs behind it.
+    Interrupt,
     /// Leave what is open: a question, a text, a filter, the view; ends the program only from the overview.
     Back,
     /// Show a view.
@@ -221,4 +223,6 @@ pub enum Next {
     Suspend,
     /// End.
     Quit,
+    /// End, as Ctrl-C does.
+    Interrupt,
 }

@@ -126,6 +126,8 @@ pub struct Model {
     pub extent_ns: Option<(i64, i64)>,
     /// The moment that is looked at, monotonic nanoseconds.
     pub at_ns: Option<i64>,
+    /// When the first record was made, nanoseconds since 1970, if a clock anchor says so.
+    pub begin_unix_ns: Option<i64>,
 }
 
 impl Model {
@@ -145,6 +147,7 @@ impl Model {
             let from = look.window.nanoseconds().map_or(first, |ns| last.saturating_sub(ns).max(first));
             model.covered = Some(Duration::from_nanos(last.abs_diff(from)));
             (model.extent_ns, model.at_ns) = (extent, Some(last));
+            model.begin_unix_ns = run::unix_ns(timeline, first);
             let past = look.at_ns.is_some() && last < newest;
             model.measure(timeline, (from, last), past);
             model.observe(timeline, look, (first, from, last));

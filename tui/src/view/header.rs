@@ -144,6 +144,9 @@ pub fn draw_keys(area: Rect, frame: &mut Buffer, state: &State) {
     let interval = format!("{} s", state.interval.as_secs_f64());
     let filter = format!("only {}", text::fit(&state.filter, 16));
     let mut keys: Vec<(&str, &str)> = vec![("q", "quit"), ("?", "help"), ("p", &play)];
+    if state.inside {
+        keys.splice(..1, [("q", "leave the view"), ("^C", "end the training")]);
+    }
     // Rows that are left out must not go unnoticed.
     if !state.filter.is_empty() {
         keys.push(("/", &filter));

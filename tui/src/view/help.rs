@@ -13,7 +13,7 @@ use crate::state::{Extent, State};
 pub const LINES: [(&str, &str); 51] = [
     ("", "Keys"),
     ("1 to 9, Tab", "the views"),
-    ("q, Ctrl-C", "quit"),
+    ("q, Ctrl-C", "quit; in train --top, q leaves the view and Ctrl-C ends the training"),
     ("Esc", "closes what is open; quits from the overview"),
     ("?, h", "this help (in Stages and Timeline, h is left)"),
     ("j k, arrows", "scroll; PgUp, PgDn, Home, End too"),
