@@ -100,15 +100,12 @@ impl App {
     /// Does what a key asked for, or what the passing of time does; whether there is something to draw.
     fn turn(&mut self, next: Option<Next>) -> Result<bool> {
         let told = self.remote.tell(&mut self.state);
-        if let (Some(command), Some(run)) = (self.state.take_wanted(), self.source.run()) {
-            let mut ranks: Vec<u32> = self.state.model.lanes.iter().map(|lane| lane.rank).chain([0]).collect();
-            ranks.sort_unstable();
-            ranks.dedup();
-            self.remote.ask(run, &ranks, command, &mut self.state);
+        if let Some(command) = self.state.take_wanted() {
+            self.remote.ask(self.source.processes(), command, &mut self.state);
         }
         self.screen.mouse(self.state.mouse)?;
         match next {
-            Some(Next::Clear) => self.screen.terminal().clear()?,
+            Some(Next::Clear) => self.screen.clear()?,
             Some(Next::Recompute) => self.compute(),
             Some(_) => {}
             None if self.looked.elapsed() < self.state.interval => return Ok(told),
@@ -134,6 +131,7 @@ impl App {
     }
 
     fn compute(&mut self) {
+        self.source.prepare(&self.state.look());
         self.show(self.source.model(&self.state.look()));
     }
 
@@ -149,7 +147,7 @@ impl App {
     fn draw(&mut self) -> Result<()> {
         let (state, charset) = (&self.state, self.charset);
         let mut extent = None;
-        self.screen.terminal().draw(|frame| extent = Some(view::draw(state, frame.buffer_mut(), charset)))?;
+        self.screen.draw(|frame| extent = Some(view::draw(state, frame, charset)))?;
         if let Some(extent) = extent {
             self.state.drawn(extent);
         }

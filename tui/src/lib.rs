@@ -21,12 +21,13 @@ pub use inside::{Inside, Kept};
 pub use print::frame_text;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use source::{AloneSource, RunSource, Source};
+use source::{AloneSource, RunSource, SeveralSource, Source};
 use state::{Action, Baseline, Look, Model, State, View, WindowLength};
 pub use svg::frame_svg;
 use view::adapt::{Charset, Colors};
 
 use dflash_reports::timeline::RunDir;
+use dflash_reports::window::TimeRange;
 
 /// How to show a run.
 #[derive(Clone, Debug)]
@@ -38,6 +39,8 @@ pub struct Options {
     pub interval: Duration,
     /// How far back the numbers look; by default a minute of a live run, and all of a finished one.
     pub window: Option<WindowLength>,
+    /// Only this stretch of time, instead of a window before the newest record.
+    pub stretch: Option<TimeRange>,
     /// What the terminal can show; full colour and Unicode.
     pub charset: Charset,
     /// Take the mouse from the beginning.
@@ -57,6 +60,7 @@ impl Default for Options {
             view: None,
             interval,
             window: None,
+            stretch: None,
             charset,
             mouse: false,
             baseline: None,
@@ -85,6 +89,8 @@ pub enum End {
 pub enum Subject {
     /// A run, live or finished.
     Run(RunDir),
+    /// Several on one clock: the ranks of one training, or runs side by side.
+    Runs(Vec<RunDir>),
     /// This machine's GPUs, because there is no run; says why there is none.
     Gpus(String),
 }
@@ -120,7 +126,7 @@ pub fn once(subject: impl Into<Subject>, options: &Options) -> Result<String> {
     if let Some(view) = options.view {
         return Ok(print(view));
     }
-    if source.run().is_none() {
+    if matches!(source, Source::Alone(_)) {
         return Ok(print(View::Gpus));
     }
     let (overview, stages) = (print(View::Overview), print(View::Stages));
@@ -147,8 +153,9 @@ pub fn terminal_width() -> Option<u16> {
 }
 
 fn look(subject: Subject, options: &Options) -> Result<(Source, State)> {
-    let (source, view) = match subject {
+    let (mut source, view) = match subject {
         Subject::Run(run) => (Source::Run(Box::new(RunSource::open(run)?)), View::Overview),
+        Subject::Runs(runs) => (Source::Several(Box::new(SeveralSource::open(runs)?)), View::Overview),
         Subject::Gpus(why) => {
             (Source::Alone(Box::new(AloneSource::new(Box::new(source::Library::load()), why))), View::Gpus)
         }
@@ -157,6 +164,11 @@ fn look(subject: Subject, options: &Options) -> Result<(Source, State)> {
     let window = options.window.unwrap_or(usual);
     let mut state = State::new(Model::default(), options.interval, window);
     state.apply(Action::Show(options.view.unwrap_or(view)));
+    if let Some(stretch) = options.stretch {
+        state.model = source.model(&state.look());
+        state.look_at(&source.place(stretch)?);
+    }
+    source.prepare(&state.look());
     state.model = source.model(&state.look());
     (state.mouse, state.inside) = (options.mouse, options.inside.is_some());
     if let Some(run) = &options.baseline {

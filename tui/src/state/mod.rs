@@ -23,6 +23,7 @@ use std::time::Duration;
 pub use action::{Action, Control, Next, View, WindowLength};
 pub use baseline::Baseline;
 pub use command::{Answered, CPU_HZ, CPU_SECONDS, Command, KERNEL_ITERATIONS, Notice, Panel, Prompt};
+pub use counters::bridged;
 pub use event::{Event, EventKind};
 pub use gantt::{Gantt, GanttLane, HandOff, Journey, Stretch, Zoom};
 pub use gpu::{Gpu, Sensor};

@@ -79,6 +79,15 @@ fn health(model: &Model) -> Vec<Field> {
         let age = known(run.age, |age| format!("{} ago", format::age(age)));
         fields.push(Field::new("last block", age, if late { Tone::Warn } else { Tone::Plain }));
     }
+    if model.losses.expired > 0 {
+        // Deleted on purpose: nothing is wrong, but nobody must wonder where the beginning is.
+        let from = model
+            .losses
+            .detail_from
+            .map_or_else(|| "its rest".to_owned(), |from| format!("{} on", format::elapsed(from)));
+        let older = format::bytes(model.losses.expired);
+        fields.push(Field::new("detail from", format!("{from} (older: {older}, deleted by keep)"), Tone::Plain));
+    }
     fields.push(Field::new("elapsed", known(run.elapsed, format::elapsed), Tone::Plain));
     if let Some(outcome) = &run.outcome {
         fields.push(Field::new("outcome", outcome, Tone::Plain));
