@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         view = args.top.then(|| Beside::show(run, watcher.curtain()));
     });
     // The terminal is as before when the outcome is said.
-    view.map(Beside::end);
+    drop(view);
     watcher.finish();
     let trained = trained.map_err(exit::trainer)?;
     if let Some(trouble) = &trained.trouble {

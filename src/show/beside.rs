@@ -8,7 +8,8 @@ use dflash_tui::{End, Error, Inside, Options};
 use std::io::IsTerminal;
 use std::thread::{self, JoinHandle};
 
-/// The view of a training, on a thread of its own, until the training or the user ends it.
+/// The view of a training, on a thread of its own, until the user ends it. Dropping it ends it too, and waits until the
+/// terminal is as before.
 pub struct Beside {
     inside: Inside,
     thread: Option<JoinHandle<()>>,
@@ -37,11 +38,12 @@ impl Beside {
         }
         Self { inside, thread: thread.ok() }
     }
+}
 
-    /// The training is over: waits until the terminal is as before.
-    pub fn end(self) {
+impl Drop for Beside {
+    fn drop(&mut self) {
         self.inside.finish();
-        if let Some(thread) = self.thread {
+        if let Some(thread) = self.thread.take() {
             // A view that panicked has said so.
             let _ = thread.join();
         }

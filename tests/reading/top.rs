@@ -82,7 +82,7 @@ fn escape_leads_out_step_by_step_and_stops_from_outside_are_survived() {
     let Some(terminal) = terminal(dir.path(), 120, 40) else { return };
     let _writing = Writing::start(dir.path());
     let before = (terminal.settings(), terminal.modes());
-    terminal.line(&format!("{}; echo code=$?", command("--interval 0.2")));
+    terminal.line(&command("--interval 0.2"));
     terminal.wait("alive");
     let signal = |name: &str| {
         let id = process_in(dir.path()).to_string();
@@ -108,6 +108,9 @@ fn escape_leads_out_step_by_step_and_stops_from_outside_are_survived() {
     terminal.press(&["Escape"]);
     terminal.wait(" 1 Overview");
     terminal.press(&["Escape"]);
+    // What is typed before the shell asks would go to the program that is about to end.
+    terminal.wait_for("the prompt", |screen| screen.trim_end().lines().last().is_some_and(|line| line.trim() == "$"));
+    terminal.line("echo code=$?");
     terminal.wait("code=0");
     assert_eq!((terminal.settings(), terminal.modes()), before);
 }
@@ -288,6 +291,21 @@ fn assert_same_on_the_screen(directory: &Path, run: &str) {
         compared += 1;
     }
     assert!(compared > 5, "{compared} stages were compared");
+}
+
+#[test]
+fn several_runs_stand_side_by_side() {
+    let dir = tempfile::tempdir().unwrap();
+    let (one, other) = (recorded_run(dir.path(), "one", 1.0), recorded_run(dir.path(), "other", 1.5));
+    let said = dflash(dir.path(), &["top", &one.name(), &other.name()]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stdout.contains("drafter:0 ") && said.stdout.contains("drafter:0 r1"), "{}", said.stdout);
+    let json = |command: &[&str]| -> Value {
+        serde_json::from_str(&dflash(dir.path(), &[command, &[&one.name(), &other.name()]].concat()).stdout).unwrap()
+    };
+    assert_eq!(json(&["top", "--json"]), json(&["report", "--format", "json"]));
+    let twice = dflash(dir.path(), &["top", &one.name(), &one.name()]);
+    assert_eq!(twice.code, Some(2), "{}", twice.stdout);
 }
 
 #[test]

@@ -75,8 +75,7 @@ impl Source {
         let iteration = Iteration { lane, number, kind, begin_ns, duration_ns, cpu_ns: None, tokens: None };
         let anchors = timeline.map_or_else(Vec::new, |timeline| timeline.anchors.clone());
         let frame = Timeline { iterations: vec![iteration], anchors, ..Timeline::default() };
-        let mut selection = Selection::default();
-        selection.window = Some(stretch);
+        let selection = Selection { window: Some(stretch), ..Selection::default() };
         Ok(selection.resolve(&frame)?)
     }
 

@@ -27,7 +27,7 @@ impl Past {
     /// From when on it holds what was recorded, monotonic nanoseconds.
     #[must_use]
     #[cfg(test)]
-    pub fn from_ns(&self) -> i64 {
+    pub fn begin_ns(&self) -> i64 {
         self.from_ns
     }
 

@@ -285,9 +285,9 @@ mod tests {
         for (second, read) in [(300, true), (301, false), (40, true), (5, true), (5990, false)] {
             let at = second * SECOND;
             let look = Look { at_ns: Some(at), ..look };
-            let before = source.past.as_ref().map(Past::from_ns);
+            let before = source.past.as_ref().map(Past::begin_ns);
             source.prepare(&look);
-            assert_eq!(source.past.as_ref().map(Past::from_ns) != before && source.past.is_some(), read, "{second} s");
+            assert_eq!(source.past.as_ref().map(Past::begin_ns) != before && source.past.is_some(), read, "{second} s");
             let model = source.model(&look);
             let window = Window { from_ns: Some((at - 10 * SECOND).max(0)), to_ns: Some(at + 1), ..Window::default() };
             let table = stage_table(&whole, &window).lanes.remove(0);

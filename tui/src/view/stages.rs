@@ -171,7 +171,11 @@ fn about(lane: &Lane) -> String {
         Some(table) => {
             words.push(format!("{} iterations", format::whole(table.iterations as f64)));
             let apart = table.set_apart.iter();
-            words.extend(apart.map(|apart| format!("{} {:?} set apart", apart.iterations, apart.kind).to_lowercase()));
+            let apart: Vec<String> =
+                apart.map(|apart| format!("{} {:?}", apart.iterations, apart.kind).to_lowercase()).collect();
+            if !apart.is_empty() {
+                words.push(format!("set apart: {}", apart.join(", ")));
+            }
         }
         None => words.push("no iteration in this window".to_owned()),
     }
