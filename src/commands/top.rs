@@ -2,7 +2,7 @@
 
 use crate::exit::WhileRunning;
 use crate::output::OutputArg;
-use crate::run_arg::RunArg;
+use crate::run_arg::RunsOfOne;
 use dflash_reports::report::Report;
 use dflash_reports::timeline::{self, RunDir};
 use dflash_reports::window::{Length, Selection, TimeRange};
@@ -17,7 +17,7 @@ use std::time::Duration;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     #[command(flatten)]
-    run: RunArg,
+    run: RunsOfOne,
     /// Print one frame and end; so it does when stdout is no terminal
     #[arg(long)]
     once: bool,
@@ -30,8 +30,8 @@ pub struct Args {
     /// The view to begin with, or to print [default: overview; as text, overview and stages]
     #[arg(long, value_enum)]
     view: Option<ViewName>,
-    /// Average over this much of the newest recording: 10s, 1m, 10m or all; with --json also over a stretch A..B, as in
-    /// `dflash report` [default: 1m of a live run, all of a finished one and with --json]
+    /// Average over this much of the newest recording: 10s, 1m, 10m or all; or over a stretch A..B of it, as in `dflash
+    /// report` [default: 1m of a live run, all of a finished one and with --json]
     #[arg(long, value_name = "LENGTH|A..B", value_parser = window)]
     window: Option<WindowArg>,
     /// Seconds between two looks at the run
@@ -130,7 +130,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     match dflash_tui::run(subject, &options) {
-        Ok(End::Quit) => Ok(ExitCode::SUCCESS),
+        Ok(End::Quit | End::Interrupt | End::Over) => Ok(ExitCode::SUCCESS),
         Ok(End::Signal(signal)) => Ok(ExitCode::from(128 + u8::try_from(signal).unwrap_or(0))),
         Err(error @ Error::Timeline(_)) => Err(error.into()),
         Err(error) => Err(WhileRunning(error.into()).into()),
@@ -141,7 +141,8 @@ impl Args {
     /// The run; where none is, and none was named, this machine's GPUs.
     fn subject(&self) -> anyhow::Result<Subject> {
         match self.run.resolve() {
-            Ok(run) => Ok(Subject::Run(run)),
+            Ok(mut runs) if runs.len() == 1 => Ok(Subject::Run(runs.remove(0))),
+            Ok(runs) => Ok(Subject::Runs(runs)),
             Err(error) => match error.downcast_ref() {
                 Some(none @ timeline::Error::NoRuns { .. }) => Ok(Subject::Gpus(none.to_string())),
                 _ => Err(error),
@@ -151,7 +152,7 @@ impl Args {
 
     /// The run's report, the same as `dflash report --format json` prints of this window.
     fn report(&self, subject: &Subject) -> anyhow::Result<String> {
-        let Subject::Run(run) = subject else {
+        let Some(runs) = runs(subject) else {
             anyhow::bail!("there is no run to report on; name one, or leave --json away to see this machine's GPUs");
         };
         let mut selection = Selection::default();
@@ -162,7 +163,7 @@ impl Args {
             }
             None => {}
         }
-        let (report, _) = Report::of_runs(std::slice::from_ref(run), &selection)?;
+        let (report, _) = Report::of_runs(runs, &selection)?;
         Ok(report.json()?)
     }
 
@@ -171,16 +172,11 @@ impl Args {
         options.view = self.view.map(ViewName::view);
         options.mouse = self.mouse;
         options.baseline = self.baseline.as_deref().map(|named| baseline(named, subject)).transpose()?;
-        options.window = match self.window {
-            None => None,
-            Some(WindowArg::Newest(length)) => Some(length),
-            Some(WindowArg::Stretch(_)) if self.json => None,
-            Some(WindowArg::Stretch(_)) => {
-                anyhow::bail!(
-                    "--window A..B goes with --json; a screen averages over 10s, 1m, 10m or all (key w), and [ ] moves it"
-                )
-            }
-        };
+        match self.window {
+            None => {}
+            Some(WindowArg::Newest(length)) => options.window = Some(length),
+            Some(WindowArg::Stretch(stretch)) => options.stretch = Some(stretch),
+        }
         options.interval = Duration::from_secs_f64(self.interval);
         options.charset = self.charset();
         let columns = terminal_width().unwrap_or(options.size.0);
@@ -207,12 +203,19 @@ impl Args {
     }
 }
 
+/// The runs that are shown, if any is.
+fn runs(subject: &Subject) -> Option<&[RunDir]> {
+    match subject {
+        Subject::Run(run) => Some(std::slice::from_ref(run)),
+        Subject::Runs(runs) => Some(runs),
+        _ => None,
+    }
+}
+
 /// A path, or the name of a run that lies beside the one that is shown.
 fn baseline(named: &Path, subject: &Subject) -> anyhow::Result<RunDir> {
-    let beside = match subject {
-        Subject::Run(run) => run.path().parent().map(|parent| parent.join(named)),
-        _ => None,
-    };
+    let first = runs(subject).and_then(<[_]>::first);
+    let beside = first.and_then(|run| run.path().parent()).map(|parent| parent.join(named));
     let path = beside.filter(|beside| !named.exists() && beside.is_dir());
     Ok(RunDir::open(path.as_deref().unwrap_or(named))?)
 }
@@ -226,7 +229,7 @@ fn window(text: &str) -> Result<WindowArg, String> {
         stretch if stretch.contains("..") => {
             return stretch.parse().map(WindowArg::Stretch).map_err(|error: dflash_reports::Error| error.to_string());
         }
-        _ => return Err("give 10s, 1m, 10m, all, or with --json a stretch such as 30s..2m".to_owned()),
+        _ => return Err("give 10s, 1m, 10m, all, or a stretch such as 30s..2m".to_owned()),
     };
     Ok(WindowArg::Newest(newest))
 }

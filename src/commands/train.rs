@@ -2,7 +2,7 @@
 
 use crate::exit;
 use crate::output::{self, say};
-use crate::show::{LogFormat, Watcher};
+use crate::show::{Beside, LogFormat, Watcher};
 use anyhow::Result;
 use dflash_trainer::config::Config;
 use dflash_trainer::session::{TrainOptions, train};
@@ -28,6 +28,10 @@ pub struct Args {
     /// Form of the log lines on stderr
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
+    /// Show the training on one screen while it goes on, as `dflash top` does: q leaves the screen, Ctrl-C also ends the
+    /// training
+    #[arg(long)]
+    top: bool,
 }
 
 impl Args {
@@ -48,9 +52,16 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let options = TrainOptions { command: std::env::args().collect(), config_name: args.config.display().to_string() };
     let watcher = Watcher::new(config.train.steps, args.log_format);
     let stop = exit::stop_flag()?;
+    let mut view = None;
+    if args.top {
+        watcher.curtain().close();
+    }
     let trained = train(&config, &options, &watcher, &|| stop.is_set(), |run| {
-        watcher.note(&format!("run {}", run.path().display()))
+        watcher.note(&format!("run {}", run.path().display()));
+        view = args.top.then(|| Beside::show(run, watcher.curtain()));
     });
+    // The terminal is as before when the outcome is said.
+    drop(view);
     watcher.finish();
     let trained = trained.map_err(exit::trainer)?;
     if let Some(trouble) = &trained.trouble {

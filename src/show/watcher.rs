@@ -46,9 +46,41 @@ impl Watcher {
         self.bar.finish_and_clear();
     }
 
+    /// What hides the bar while something else has the terminal.
+    pub fn curtain(&self) -> Curtain {
+        Curtain { bar: self.bar.clone(), terminal: self.terminal }
+    }
+
     fn line(&self, text: &str) {
         // The bar must not be torn by a line.
         self.bar.suspend(|| say(text));
+    }
+}
+
+/// Hides the bar while something else has the terminal.
+pub struct Curtain {
+    bar: ProgressBar,
+    terminal: bool,
+}
+
+impl Curtain {
+    /// Takes the bar away.
+    pub fn close(&self) {
+        self.bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+
+    /// Shows it again, where it can be shown.
+    pub fn open(&self) {
+        if self.terminal {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+    }
+
+    /// A line of its own, if it says anything.
+    pub fn note(&self, text: &str) {
+        if !text.is_empty() {
+            self.bar.suspend(|| say(&format!("dflash: {text}")));
+        }
     }
 }
 

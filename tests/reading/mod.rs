@@ -11,7 +11,7 @@ mod other_readers;
 mod recorded;
 mod report;
 mod support;
-mod terminal;
+pub mod terminal;
 mod top;
 mod top_cost;
 mod trace;

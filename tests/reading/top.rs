@@ -74,6 +74,65 @@ fn every_key(terminal: &Terminal) {
     }
 }
 
+/// Esc leaves what is open, and the program only from the overview; a stop from outside is as good as Ctrl-Z, and a
+/// terminal that was written over while the program was stopped is drawn anew.
+#[test]
+fn escape_leads_out_step_by_step_and_stops_from_outside_are_survived() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(terminal) = terminal(dir.path(), 120, 40) else { return };
+    let _writing = Writing::start(dir.path());
+    let before = (terminal.settings(), terminal.modes());
+    terminal.line(&command("--interval 0.2"));
+    terminal.wait("alive");
+    let signal = |name: &str| {
+        let id = process_in(dir.path()).to_string();
+        assert!(Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap().success());
+    };
+    signal("TSTP");
+    terminal.wait("Stopped");
+    assert_eq!(terminal.modes(), "0 1 0", "a shell's terminal while it is stopped");
+    terminal.line("fg");
+    terminal.wait_for("the view", |screen| screen.contains("alive") && terminal.modes() == "1 0 0");
+    signal("STOP");
+    terminal.wait_for("the shell", |screen| screen.trim_end().ends_with('$'));
+    // The line is as the program left it: only a line feed ends what is typed.
+    terminal.type_in("fg");
+    terminal.press(&["C-j"]);
+    terminal.wait_for("the view alone", |screen| screen.contains(" 1 Overview") && !screen.contains("fg"));
+    assert_eq!(terminal.modes(), "1 0 0");
+    for (key, shows) in [("2", " 2 Stages"), ("?", " 9 Help")] {
+        terminal.type_until(key, shows);
+    }
+    terminal.press(&["Escape"]);
+    terminal.wait(" 2 Stages");
+    terminal.press(&["Escape"]);
+    terminal.wait(" 1 Overview");
+    terminal.press(&["Escape"]);
+    // What is typed before the shell asks would go to the program that is about to end.
+    terminal.wait_for("the prompt", |screen| screen.trim_end().lines().last().is_some_and(|line| line.trim() == "$"));
+    terminal.line("echo code=$?");
+    terminal.wait("code=0");
+    assert_eq!((terminal.settings(), terminal.modes()), before);
+}
+
+/// Terminals that can show less, and a locale without UTF-8.
+#[test]
+fn a_poor_terminal_shows_ascii_without_colour() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(terminal) = terminal(dir.path(), 100, 30) else { return };
+    let _writing = Writing::start(dir.path());
+    for (environment, ascii) in
+        [("TERM=linux LC_ALL=C", true), ("TERM=screen NO_COLOR=1", false), ("TERM=xterm", false)]
+    {
+        terminal.line("clear");
+        terminal.line(&format!("env {environment} {}", command("")));
+        let screen = terminal.wait("alive");
+        assert_eq!(screen.is_ascii(), ascii, "{environment}:\n{screen}");
+        terminal.type_in("q");
+        terminal.wait_for("the shell", |_| terminal.modes() == "0 1 0");
+    }
+}
+
 #[test]
 fn a_run_is_asked_from_the_screen() {
     let dir = tempfile::tempdir().unwrap();
@@ -137,11 +196,13 @@ fn the_terminal_is_as_before_whatever_ends_it() {
     terminal.wait("code=0");
     assert_eq!((terminal.settings(), terminal.modes()), before, "Ctrl-C");
     let panics = example_of("dflash-tui", "panics");
-    terminal.line("clear");
-    terminal.line(&format!("'{}' runs/*; echo code=$?", panics.display()));
-    let screen = terminal.wait("code=1");
-    assert!(screen.contains("a thread that fails"), "the panic's own message stands there:\n{screen}");
-    assert_eq!((terminal.settings(), terminal.modes()), before, "a panic");
+    for inside in ["", "inside"] {
+        terminal.line("clear");
+        terminal.line(&format!("'{}' runs/* {inside}; echo code=$?", panics.display()));
+        let screen = terminal.wait("code=1");
+        assert!(screen.contains("a thread that fails"), "the panic's own message stands there:\n{screen}");
+        assert_eq!((terminal.settings(), terminal.modes()), before, "a panic {inside}");
+    }
 }
 
 /// A shell over a slow line is where this view must work.
@@ -209,9 +270,42 @@ fn json_is_the_reports_over_the_same_window() {
         }
     }
     assert!(compared >= 9, "most of the windows hold something to compare");
-    let said = dflash(dir.path(), &["top", small.path().to_str().unwrap(), "--window", "2s..5s"]);
-    assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""));
-    assert!(said.stderr.contains("--window A..B goes with --json"), "{}", said.stderr);
+    assert_same_on_the_screen(dir.path(), h200.to_str().unwrap());
+}
+
+/// The screen's table over a stretch of time has the report's counts.
+fn assert_same_on_the_screen(directory: &Path, run: &str) {
+    let window = ["--window", "3s..5s"];
+    let report = dflash(directory, &[&["report", run, "--format", "json"], &window[..]].concat());
+    let report: Value = serde_json::from_str(&report.stdout).unwrap();
+    let screen = dflash(directory, &[&["top", run, "--view", "stages", "--size", "200x60"], &window[..]].concat());
+    assert_eq!(screen.code, Some(0), "{}", screen.stderr);
+    let mut compared = 0;
+    let rows = report["stages"]["lanes"].as_array().unwrap().iter().flat_map(|lane| lane["rows"].as_array().unwrap());
+    // Each lane has a residue; every other stage is of one lane.
+    for row in rows.filter(|row| row["stage"] != "residue") {
+        let (stage, count) = (row["stage"].as_str().unwrap(), row["host"]["count"].to_string());
+        let mut lines = screen.stdout.lines().map(|line| line.split_whitespace().skip(1));
+        let shown = lines.find_map(|mut words| (words.next() == Some(stage)).then(|| words.next()).flatten());
+        assert_eq!(shown.map(|shown| shown.replace(',', "")), Some(count), "{stage} in\n{}", screen.stdout);
+        compared += 1;
+    }
+    assert!(compared > 5, "{compared} stages were compared");
+}
+
+#[test]
+fn several_runs_stand_side_by_side() {
+    let dir = tempfile::tempdir().unwrap();
+    let (one, other) = (recorded_run(dir.path(), "one", 1.0), recorded_run(dir.path(), "other", 1.5));
+    let said = dflash(dir.path(), &["top", &one.name(), &other.name()]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(said.stdout.contains("drafter:0 ") && said.stdout.contains("drafter:0 r1"), "{}", said.stdout);
+    let json = |command: &[&str]| -> Value {
+        serde_json::from_str(&dflash(dir.path(), &[command, &[&one.name(), &other.name()]].concat()).stdout).unwrap()
+    };
+    assert_eq!(json(&["top", "--json"]), json(&["report", "--format", "json"]));
+    let twice = dflash(dir.path(), &["top", &one.name(), &one.name()]);
+    assert_eq!(twice.code, Some(2), "{}", twice.stdout);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod control;
 mod prepare;
 pub mod tiny;
+mod top;
 
 use serde_json::Value;
 use std::collections::BTreeMap;

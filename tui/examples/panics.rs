@@ -1,5 +1,5 @@
 //! Shows a run while another thread of the program panics after a second: the terminal must be as before, with the
-//! panic's message on it. `cargo run -p dflash-tui --example panics -- RUN`; the real terminal's test does.
+//! panic's message on it. `cargo run -p dflash-tui --example panics -- RUN [inside]`; the real terminal's test does.
 
 use std::error::Error;
 use std::thread;
@@ -14,5 +14,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         thread::sleep(Duration::from_secs(1));
         panic!("a thread that fails");
     });
-    Ok(dflash_tui::run(run, &dflash_tui::Options::default()).map(drop)?)
+    let mut options = dflash_tui::Options::default();
+    // As a training shows itself: stderr is taken too.
+    options.inside = std::env::args().nth(2).map(|_| dflash_tui::Inside::default());
+    Ok(dflash_tui::run(run, &options).map(drop)?)
 }

@@ -6,11 +6,12 @@ use crossterm::event::Event;
 
 use crate::keys::Keys;
 use crate::remote::Remote;
-use crate::source::{Governor, Source};
-use crate::state::{Next, State};
+use crate::source::{Governor, Source, now_unix_ns};
+use crate::state::{Model, Next, State};
+use crate::stderr::Said;
 use crate::terminal::{Screen, Signals};
 use crate::view::adapt::Charset;
-use crate::{End, Error, Result, input, view};
+use crate::{End, Error, Inside, Result, input, view};
 
 /// A signal is noticed this late at most.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -24,54 +25,87 @@ struct App {
     remote: Remote,
     governor: Governor,
     looked: Instant,
+    inside: Option<Inside>,
+    said: Option<Said>,
 }
 
-/// Shows `state` of `source` until the user or a signal ends it.
-pub fn follow(source: Source, state: State, charset: Charset) -> Result<End> {
+/// Shows `state` of `source` until the user or a signal ends it; from `inside` the run, also until that is over.
+pub fn follow(source: Source, state: State, charset: Charset, inside: Option<&Inside>) -> Result<End> {
     let signals = Signals::listen()?;
+    let said = inside.and_then(|_| Said::prepare());
     let screen = Screen::take()?;
     let keys = Keys::listen()?;
     let (remote, governor, looked) = (Remote::default(), Governor::default(), Instant::now());
-    let mut app = App { source, state, charset, screen, remote, governor, looked };
-    app.screen.mouse(app.state.mouse)?;
-    app.draw()?;
-    loop {
-        let due = app.state.interval.saturating_sub(app.looked.elapsed());
-        let next = wait(&keys, due.min(PATIENCE), &mut app.state)?;
-        if let Some(signal) = signals.received() {
-            return Ok(End::Signal(signal));
+    let inside = inside.cloned();
+    let mut app = App { source, state, charset, screen, remote, governor, looked, inside, said };
+    let end = app.run(&keys, &signals);
+    let App { screen, inside, said, .. } = app;
+    drop(screen);
+    if let Some(inside) = inside {
+        if let Some(mut said) = said {
+            inside.keep(said.rest(), now_unix_ns());
         }
-        if app.screen.is_lost() {
-            return Err(Error::Panicked);
-        }
-        if signals.stop_asked() || next == Some(Next::Suspend) {
-            app.screen.suspend()?;
-            signals.was_continued();
-        } else if signals.was_continued() {
-            app.screen.continued()?;
-        }
-        if next == Some(Next::Quit) {
-            return Ok(End::Quit);
-        }
-        if app.turn(next)? {
-            app.draw()?;
-        }
+        signals.leave()?;
+        pass_on(&end)?;
     }
+    end
+}
+
+/// What the user asked of the view is meant for the run behind it: it ends as it does without a view. A terminal that is
+/// gone would have killed it; here it keeps what it has learnt.
+fn pass_on(end: &Result<End>) -> Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    match end {
+        Ok(End::Interrupt) => signal_hook::low_level::raise(SIGINT)?,
+        Ok(End::Signal(SIGHUP)) => signal_hook::low_level::raise(SIGTERM)?,
+        _ => {}
+    }
+    Ok(())
 }
 
 impl App {
+    /// Draws, waits, and does what is asked for, until the end.
+    fn run(&mut self, keys: &Keys, signals: &Signals) -> Result<End> {
+        self.screen.mouse(self.state.mouse)?;
+        self.draw()?;
+        loop {
+            let due = self.state.interval.saturating_sub(self.looked.elapsed());
+            let next = wait(keys, due.min(PATIENCE), &mut self.state)?;
+            if let Some(signal) = signals.received() {
+                return Ok(End::Signal(signal));
+            }
+            if self.screen.is_lost() {
+                return Err(Error::Panicked);
+            }
+            if self.inside.as_ref().is_some_and(Inside::is_over) {
+                return Ok(End::Over);
+            }
+            if signals.stop_asked() || next == Some(Next::Suspend) {
+                self.screen.suspend()?;
+                signals.was_continued();
+            } else if signals.was_continued() {
+                self.screen.continued()?;
+            }
+            match next {
+                Some(Next::Quit) => return Ok(End::Quit),
+                Some(Next::Interrupt) => return Ok(End::Interrupt),
+                _ => {}
+            }
+            if self.turn(next)? {
+                self.draw()?;
+            }
+        }
+    }
+
     /// Does what a key asked for, or what the passing of time does; whether there is something to draw.
     fn turn(&mut self, next: Option<Next>) -> Result<bool> {
         let told = self.remote.tell(&mut self.state);
-        if let (Some(command), Some(run)) = (self.state.take_wanted(), self.source.run()) {
-            let mut ranks: Vec<u32> = self.state.model.lanes.iter().map(|lane| lane.rank).chain([0]).collect();
-            ranks.sort_unstable();
-            ranks.dedup();
-            self.remote.ask(run, &ranks, command, &mut self.state);
+        if let Some(command) = self.state.take_wanted() {
+            self.remote.ask(self.source.processes(), command, &mut self.state);
         }
         self.screen.mouse(self.state.mouse)?;
         match next {
-            Some(Next::Clear) => self.screen.terminal().clear()?,
+            Some(Next::Clear) => self.screen.clear()?,
             Some(Next::Recompute) => self.compute(),
             Some(_) => {}
             None if self.looked.elapsed() < self.state.interval => return Ok(told),
@@ -89,22 +123,31 @@ impl App {
             self.compute();
         } else if !self.state.paused && self.governor.is_due(self.looked) {
             let source = &mut self.source;
-            self.governor.run(|| {
-                if source.poll() {
-                    self.state.model = source.model(&self.state.look());
-                }
-            });
+            let new = self.governor.run(|| source.poll().then(|| source.model(&self.state.look())));
+            if let Some(new) = new {
+                self.show(new);
+            }
         }
     }
 
     fn compute(&mut self) {
-        self.state.model = self.source.model(&self.state.look());
+        self.source.prepare(&self.state.look());
+        self.show(self.source.model(&self.state.look()));
+    }
+
+    fn show(&mut self, model: Model) {
+        self.state.model = model;
+        if let Some(inside) = &self.inside {
+            let lines = self.said.as_mut().map(Said::lines).unwrap_or_default();
+            inside.keep(lines, now_unix_ns());
+            inside.tell(&mut self.state.model);
+        }
     }
 
     fn draw(&mut self) -> Result<()> {
         let (state, charset) = (&self.state, self.charset);
         let mut extent = None;
-        self.screen.terminal().draw(|frame| extent = Some(view::draw(state, frame.buffer_mut(), charset)))?;
+        self.screen.draw(|frame| extent = Some(view::draw(state, frame, charset)))?;
         if let Some(extent) = extent {
             self.state.drawn(extent);
         }
@@ -126,7 +169,7 @@ fn wait(keys: &Keys, patience: Duration, state: &mut State) -> Result<Option<Nex
             _ => None,
         };
         asked = asked.max(next);
-        if matches!(asked, Some(Next::Quit | Next::Suspend)) {
+        if matches!(asked, Some(Next::Quit | Next::Interrupt | Next::Suspend)) {
             break;
         }
     }

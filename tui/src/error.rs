@@ -9,6 +9,9 @@ pub enum Error {
     /// The run could not be read; the message names the file and the way out.
     #[error(transparent)]
     Timeline(#[from] timeline::Error),
+    /// The stretch of time that was asked for is not one of this run.
+    #[error(transparent)]
+    Report(#[from] dflash_reports::Error),
     /// The terminal refused raw mode, drawing or reading.
     #[error("the terminal cannot be used: {0}; `dflash top --once` prints the same as text")]
     Terminal(#[from] io::Error),

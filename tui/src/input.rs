@@ -13,7 +13,7 @@ pub fn action(key: KeyEvent, focus: Focus) -> Option<Action> {
     // In raw mode Ctrl-C is a key like any other: no signal comes.
     if key.modifiers.contains(KeyModifiers::CONTROL) {
         return match key.code {
-            KeyCode::Char('c' | 'C') => Some(Action::Quit),
+            KeyCode::Char('c' | 'C') => Some(Action::Interrupt),
             KeyCode::Char('z' | 'Z') => Some(Action::Suspend),
             KeyCode::Char('l') => Some(Action::Redraw),
             KeyCode::Char('u') if focus == Focus::Text => Some(Action::Back),
@@ -125,7 +125,7 @@ mod tests {
     fn control_c_quits_everywhere_and_q_where_it_is_no_letter() {
         let control_c = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
         for focus in View::ALL.map(Focus::View).into_iter().chain([Focus::Text, Focus::Question]) {
-            assert_eq!(action(control_c, focus), Some(Action::Quit));
+            assert_eq!(action(control_c, focus), Some(Action::Interrupt));
         }
         for view in View::ALL {
             assert_eq!(action(press(KeyCode::Char('q')), Focus::View(view)), Some(Action::Quit));

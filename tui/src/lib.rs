@@ -3,11 +3,13 @@
 mod app;
 mod error;
 pub mod input;
+mod inside;
 mod keys;
 mod print;
 mod remote;
 mod source;
 pub mod state;
+mod stderr;
 mod svg;
 mod terminal;
 pub mod view;
@@ -15,15 +17,17 @@ pub mod view;
 use std::time::Duration;
 
 pub use error::{Error, Result};
+pub use inside::{Inside, Kept};
 pub use print::frame_text;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use source::{AloneSource, RunSource, Source};
+use source::{AloneSource, RunSource, SeveralSource, Source};
 use state::{Action, Baseline, Look, Model, State, View, WindowLength};
 pub use svg::frame_svg;
 use view::adapt::{Charset, Colors};
 
 use dflash_reports::timeline::RunDir;
+use dflash_reports::window::TimeRange;
 
 /// How to show a run.
 #[derive(Clone, Debug)]
@@ -35,12 +39,16 @@ pub struct Options {
     pub interval: Duration,
     /// How far back the numbers look; by default a minute of a live run, and all of a finished one.
     pub window: Option<WindowLength>,
+    /// Only this stretch of time, instead of a window before the newest record.
+    pub stretch: Option<TimeRange>,
     /// What the terminal can show; full colour and Unicode.
     pub charset: Charset,
     /// Take the mouse from the beginning.
     pub mouse: bool,
     /// A run whose stages are compared to.
     pub baseline: Option<RunDir>,
+    /// Shown by the very program that runs it: leaving the view does not end the run.
+    pub inside: Option<Inside>,
     /// Columns and lines of a printed frame; 120 columns, and as many lines as it takes.
     pub size: (u16, Option<u16>),
 }
@@ -48,7 +56,17 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let (interval, charset) = (Duration::from_secs(1), Charset::default());
-        Self { view: None, interval, window: None, charset, mouse: false, baseline: None, size: (120, None) }
+        Self {
+            view: None,
+            interval,
+            window: None,
+            stretch: None,
+            charset,
+            mouse: false,
+            baseline: None,
+            inside: None,
+            size: (120, None),
+        }
     }
 }
 
@@ -57,6 +75,10 @@ impl Default for Options {
 pub enum End {
     /// The user left.
     Quit,
+    /// The user pressed Ctrl-C.
+    Interrupt,
+    /// The run that was shown from inside is over.
+    Over,
     /// This signal asked for it; the exit code is 128 more.
     Signal(i32),
 }
@@ -67,6 +89,8 @@ pub enum End {
 pub enum Subject {
     /// A run, live or finished.
     Run(RunDir),
+    /// Several on one clock: the ranks of one training, or runs side by side.
+    Runs(Vec<RunDir>),
     /// This machine's GPUs, because there is no run; says why there is none.
     Gpus(String),
 }
@@ -83,7 +107,7 @@ impl From<RunDir> for Subject {
 /// When the run cannot be read or the terminal cannot be used.
 pub fn run(subject: impl Into<Subject>, options: &Options) -> Result<End> {
     let (source, state) = look(subject.into(), options)?;
-    app::follow(source, state, options.charset)
+    app::follow(source, state, options.charset, options.inside.as_ref())
 }
 
 /// The run as text, once.
@@ -102,7 +126,7 @@ pub fn once(subject: impl Into<Subject>, options: &Options) -> Result<String> {
     if let Some(view) = options.view {
         return Ok(print(view));
     }
-    if source.run().is_none() {
+    if matches!(source, Source::Alone(_)) {
         return Ok(print(View::Gpus));
     }
     let (overview, stages) = (print(View::Overview), print(View::Stages));
@@ -129,8 +153,9 @@ pub fn terminal_width() -> Option<u16> {
 }
 
 fn look(subject: Subject, options: &Options) -> Result<(Source, State)> {
-    let (source, view) = match subject {
+    let (mut source, view) = match subject {
         Subject::Run(run) => (Source::Run(Box::new(RunSource::open(run)?)), View::Overview),
+        Subject::Runs(runs) => (Source::Several(Box::new(SeveralSource::open(runs)?)), View::Overview),
         Subject::Gpus(why) => {
             (Source::Alone(Box::new(AloneSource::new(Box::new(source::Library::load()), why))), View::Gpus)
         }
@@ -139,8 +164,13 @@ fn look(subject: Subject, options: &Options) -> Result<(Source, State)> {
     let window = options.window.unwrap_or(usual);
     let mut state = State::new(Model::default(), options.interval, window);
     state.apply(Action::Show(options.view.unwrap_or(view)));
+    if let Some(stretch) = options.stretch {
+        state.model = source.model(&state.look());
+        state.look_at(&source.place(stretch)?);
+    }
+    source.prepare(&state.look());
     state.model = source.model(&state.look());
-    state.mouse = options.mouse;
+    (state.mouse, state.inside) = (options.mouse, options.inside.is_some());
     if let Some(run) = &options.baseline {
         let whole = Look { window: WindowLength::Whole, ..Look::default() };
         let model = RunSource::open(run.clone())?.model(&whole);

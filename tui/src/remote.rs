@@ -35,18 +35,20 @@ impl Default for Remote {
 }
 
 impl Remote {
-    /// Asks every one of `ranks` (of a request that one process can do alone, only the first).
-    pub fn ask(&mut self, run: &RunDir, ranks: &[u32], command: Command, state: &mut State) {
+    /// Asks every one of the processes, by run and rank (of a request that one can do alone, only the first).
+    pub fn ask(&mut self, mut processes: Vec<(RunDir, u32)>, command: Command, state: &mut State) {
         if self.under_way >= 4 {
             state.say("four requests are under way; wait for one of them", true);
             return;
         }
         let all = matches!(command, Command::Level(_) | Command::Cpu);
-        let ranks: Vec<u32> = if all { ranks.to_vec() } else { ranks.iter().take(1).copied().collect() };
-        let (run, sender) = (run.clone(), self.sender.clone());
+        if !all {
+            processes.truncate(1);
+        }
+        let sender = self.sender.clone();
         let asked = thread::Builder::new().name("dflash-ask".to_owned()).spawn(move || {
             let mut progress = |text: &str| drop(sender.send(News::Progress(text.to_owned())));
-            let news = match ask(&run, &ranks, &command, &mut progress) {
+            let news = match ask(&processes, &command, &mut progress) {
                 Ok(answer) => News::Done(command, Box::new(answer)),
                 Err(Error::Elsewhere { host }) => {
                     News::Failed(command, format!("read only: the trainer runs on {host}"))
@@ -83,24 +85,23 @@ impl Remote {
     }
 }
 
-/// Asks rank after rank; the last answer stands for all.
-fn ask(run: &RunDir, ranks: &[u32], command: &Command, progress: &mut dyn FnMut(&str)) -> Result<Answer, Error> {
-    // Sampling takes as long on each rank, so it is begun on all and ended on all.
-    if let (Command::Cpu, [_, _, ..]) = (command, ranks) {
-        return sample_all(run, ranks, progress);
+/// Asks one after the other; the last answer stands for all.
+fn ask(processes: &[(RunDir, u32)], command: &Command, progress: &mut dyn FnMut(&str)) -> Result<Answer, Error> {
+    // Sampling takes as long in each process, so it is begun in all and ended in all.
+    if let (Command::Cpu, [_, _, ..]) = (command, processes) {
+        return sample_all(processes, progress);
     }
     let mut last = Answer::Done(String::new());
-    for rank in ranks {
+    for (run, rank) in processes {
         last = Client::connect(run, *rank, "top")?.ask(request(command), progress)?;
     }
     Ok(last)
 }
 
-fn sample_all(run: &RunDir, ranks: &[u32], progress: &mut dyn FnMut(&str)) -> Result<Answer, Error> {
-    let begun: Vec<u32> = ranks
+fn sample_all(processes: &[(RunDir, u32)], progress: &mut dyn FnMut(&str)) -> Result<Answer, Error> {
+    let begun: Vec<&(RunDir, u32)> = processes
         .iter()
-        .copied()
-        .filter(|rank| {
+        .filter(|(run, rank)| {
             let asked =
                 Client::connect(run, *rank, "top").and_then(|mut c| c.ask(Ask::CpuStart { hz: CPU_HZ }, progress));
             asked.is_ok()
@@ -111,8 +112,8 @@ fn sample_all(run: &RunDir, ranks: &[u32], progress: &mut dyn FnMut(&str)) -> Re
         thread::sleep(std::time::Duration::from_secs(1));
     }
     let mut last = Err(Error::Refused("no process samples its CPU time".to_owned()));
-    for rank in begun {
-        last = Client::connect(run, rank, "top").and_then(|mut client| client.ask(Ask::CpuStop, progress));
+    for (run, rank) in begun {
+        last = Client::connect(run, *rank, "top").and_then(|mut client| client.ask(Ask::CpuStop, progress));
     }
     last
 }

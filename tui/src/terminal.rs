@@ -2,16 +2,28 @@
 
 use std::io::{self, Stdout, Write};
 use std::panic;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
 use crossterm::{cursor, execute, terminal};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use ratatui::buffer::Buffer;
+
+use crate::stderr;
 
 /// Whether this process holds the terminal; the guard and the panic hook both look, the first one restores.
 static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Held while something is written to the screen: a panic in another thread must not give the terminal back in the middle
+/// of a frame, whose rest would then stand where its message should.
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// How long a panic waits for that. The panic may be one of the drawing itself, which then never ends.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Whether the mouse was taken.
 static MOUSE: AtomicBool = AtomicBool::new(false);
@@ -81,9 +93,25 @@ impl Screen {
         !TAKEN.load(Ordering::SeqCst)
     }
 
-    /// The terminal to draw on.
-    pub fn terminal(&mut self) -> &mut Terminal<CrosstermBackend<Stdout>> {
-        &mut self.terminal
+    /// Draws a frame, unless the terminal was given back meanwhile.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn draw(&mut self, draw: impl FnOnce(&mut Buffer)) -> io::Result<()> {
+        let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_lost() {
+            self.terminal.draw(|frame| draw(frame.buffer_mut()))?;
+        }
+        Ok(())
+    }
+
+    /// Clears the screen, so that the next frame is drawn whole.
+    ///
+    /// # Errors
+    /// When the terminal is gone.
+    pub fn clear(&mut self) -> io::Result<()> {
+        let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_lost() { Ok(()) } else { self.terminal.clear() }
     }
 }
 
@@ -97,6 +125,7 @@ impl Drop for Screen {
 fn enter() -> io::Result<()> {
     TAKEN.store(true, Ordering::SeqCst);
     terminal::enable_raw_mode()?;
+    stderr::take();
     execute!(io::stdout(), terminal::EnterAlternateScreen, cursor::Hide)
 }
 
@@ -110,6 +139,7 @@ fn restore() {
         let _ = execute!(stdout, terminal::LeaveAlternateScreen, cursor::Show);
         let _ = stdout.flush();
         let _ = terminal::disable_raw_mode();
+        stderr::give_back();
     }
 }
 
@@ -121,7 +151,15 @@ fn hook_panics() {
     }
     let previous = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
+        let began = Instant::now();
+        let writing = loop {
+            match WRITING.try_lock() {
+                Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(1)),
+                other => break other.ok(),
+            }
+        };
         restore();
+        drop(writing);
         previous(info);
     }));
 }
@@ -153,6 +191,19 @@ impl Signals {
             signals.handlers.push(signal_hook::flag::register(signal, Arc::clone(flag))?);
         }
         Ok(signals)
+    }
+
+    /// Lets the signals do again what they did before: the program goes on without the view. (Those of SIGINT and SIGTERM
+    /// that were there before are asked anyway.)
+    ///
+    /// # Errors
+    /// When the system refuses a handler.
+    pub fn leave(self) -> io::Result<()> {
+        drop(self);
+        for signal in [signal_hook::consts::SIGHUP, signal_hook::consts::SIGTSTP] {
+            signal_hook::flag::register_conditional_default(signal, Arc::new(AtomicBool::new(true)))?;
+        }
+        Ok(())
     }
 
     /// Whether SIGTSTP came since the last call.

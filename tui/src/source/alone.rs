@@ -71,6 +71,7 @@ impl AloneSource {
             state: RunState::Running,
             here: true,
             timeline: &self.timeline,
+            extent_ns: None,
             metrics: &[],
             logged: None,
             problems: &self.problems,

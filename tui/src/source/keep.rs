@@ -17,32 +17,47 @@ const BYTES: usize = 20 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
     ns: u64,
+    bytes: usize,
 }
 
 impl Default for Keep {
     fn default() -> Self {
-        Self { ns: LONGEST }
+        Self::one_of(1)
     }
 }
 
 impl Keep {
+    /// Of one of so many runs, which share the room.
+    #[must_use]
+    pub fn one_of(count: usize) -> Self {
+        Self { ns: LONGEST, bytes: BYTES / count.max(1) }
+    }
+
     /// Nanoseconds to keep.
     #[must_use]
     pub fn nanoseconds(self) -> u64 {
         self.ns
     }
 
+    /// Nanoseconds of a recording as dense as `timeline` that fit, as far as that can be told.
+    #[must_use]
+    pub fn fitting(self, timeline: &Timeline) -> i64 {
+        let (first, last) = extent(timeline).unwrap_or_default();
+        let dense = last.abs_diff(first) as f64 / bytes(timeline).max(1) as f64;
+        ((dense * self.bytes as f64) as i64).max(SHORTEST as i64)
+    }
+
     /// Shortens it if `timeline` has become too much; whether it did. It is not lengthened again: what is gone is gone, and
     /// a run does not record less later on.
     pub fn shorten(&mut self, timeline: &Timeline) -> bool {
         let bytes = bytes(timeline);
-        bytes > BYTES && self.shorten_to(bytes, extent(timeline))
+        bytes > self.bytes && self.shorten_to(bytes, extent(timeline))
     }
 
     fn shorten_to(&mut self, bytes: usize, extent: Option<(i64, i64)>) -> bool {
-        let Some((first, last)) = extent.filter(|_| bytes > BYTES && self.ns > SHORTEST) else { return false };
+        let Some((first, last)) = extent.filter(|_| bytes > self.bytes && self.ns > SHORTEST) else { return false };
         // Somewhat less than fits, so that it is not shortened again at once.
-        let fits = last.abs_diff(first) as f64 * (BYTES as f64 / bytes as f64) * 0.8;
+        let fits = last.abs_diff(first) as f64 * (self.bytes as f64 / bytes as f64) * 0.8;
         self.ns = (fits as u64).clamp(SHORTEST, self.ns);
         true
     }

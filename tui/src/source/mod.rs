@@ -5,7 +5,9 @@ mod governor;
 mod keep;
 mod metrics;
 mod nvml;
+mod past;
 mod run;
+mod several;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,15 +15,22 @@ pub use alone::AloneSource;
 pub use governor::Governor;
 pub use nvml::Library;
 pub use run::RunSource;
+pub use several::SeveralSource;
 
-use dflash_reports::timeline::RunDir;
+use dflash_reports::stages::Window;
+use dflash_reports::timeline::record::{Iteration, Kind, LaneId};
+use dflash_reports::timeline::{RunDir, Timeline};
+use dflash_reports::window::{Selection, TimeRange};
 
-use crate::state::{Look, Model};
+use crate::Result;
+use crate::state::{Look, Model, extent};
 
 /// What is looked at.
 pub enum Source {
     /// A run.
     Run(Box<RunSource>),
+    /// Several, as one.
+    Several(Box<SeveralSource>),
     /// This machine's GPUs.
     Alone(Box<AloneSource>),
 }
@@ -32,6 +41,7 @@ impl Source {
     pub fn is_live(&self) -> bool {
         match self {
             Self::Run(source) => source.is_live(),
+            Self::Several(source) => source.is_live(),
             Self::Alone(_) => true,
         }
     }
@@ -40,10 +50,40 @@ impl Source {
     pub fn poll(&mut self) -> bool {
         match self {
             Self::Run(source) => source.poll(),
+            Self::Several(source) => source.poll(),
             Self::Alone(source) => {
                 source.poll();
                 true
             }
+        }
+    }
+
+    /// A stretch of time on the recording's clock.
+    ///
+    /// # Errors
+    /// When it is given by date, and no clock anchor says the date.
+    pub fn place(&self, stretch: TimeRange) -> Result<Window> {
+        let (timeline, whole) = match self {
+            Self::Run(source) => (source.timeline(), source.extent()),
+            Self::Several(source) => (Some(source.timeline()), extent(source.timeline())),
+            Self::Alone(_) => (None, None),
+        };
+        // Of a long run only a part is in memory: what counts is how long all of it is, and the date.
+        let (begin_ns, end_ns) = whole.unwrap_or_default();
+        let (lane, number, kind) = (LaneId(0), 0, Kind::Train);
+        let duration_ns = end_ns.abs_diff(begin_ns);
+        let iteration = Iteration { lane, number, kind, begin_ns, duration_ns, cpu_ns: None, tokens: None };
+        let anchors = timeline.map_or_else(Vec::new, |timeline| timeline.anchors.clone());
+        let frame = Timeline { iterations: vec![iteration], anchors, ..Timeline::default() };
+        let selection = Selection { window: Some(stretch), ..Selection::default() };
+        Ok(selection.resolve(&frame)?)
+    }
+
+    /// Reads what `look` asks for and is not in memory.
+    pub fn prepare(&mut self, look: &Look) {
+        // Of several runs and of the GPUs alone, what is in memory is all there is.
+        if let Self::Run(source) = self {
+            source.prepare(look);
         }
     }
 
@@ -52,21 +92,24 @@ impl Source {
     pub fn model(&self, look: &Look) -> Model {
         match self {
             Self::Run(source) => source.model(look),
+            Self::Several(source) => source.model(look),
             Self::Alone(source) => source.model(look),
         }
     }
 
-    /// The run, if one is looked at.
+    /// Whom to ask for something: a process's run, and its rank in it.
     #[must_use]
-    pub fn run(&self) -> Option<&RunDir> {
+    pub fn processes(&self) -> Vec<(RunDir, u32)> {
         match self {
-            Self::Run(source) => Some(source.run()),
-            Self::Alone(_) => None,
+            Self::Run(source) => source.processes(),
+            Self::Several(source) => source.processes(),
+            Self::Alone(_) => Vec::new(),
         }
     }
 }
 
-fn now_unix_ns() -> i64 {
+/// The time, nanoseconds since 1970.
+pub fn now_unix_ns() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }

@@ -81,6 +81,8 @@ pub enum WindowLength {
     Minutes10,
     /// All that is there.
     Whole,
+    /// So many nanoseconds.
+    Exactly(i64),
 }
 
 impl WindowLength {
@@ -92,6 +94,7 @@ impl WindowLength {
             Self::Minute => Some(60_000_000_000),
             Self::Minutes10 => Some(600_000_000_000),
             Self::Whole => None,
+            Self::Exactly(ns) => Some(ns),
         }
     }
 
@@ -103,6 +106,7 @@ impl WindowLength {
             Self::Minute => "last minute",
             Self::Minutes10 => "last 10 min",
             Self::Whole => "all",
+            Self::Exactly(_) => "a stretch",
         }
     }
 
@@ -111,7 +115,7 @@ impl WindowLength {
             Self::Seconds10 => Self::Minute,
             Self::Minute => Self::Minutes10,
             Self::Minutes10 => Self::Whole,
-            Self::Whole => Self::Seconds10,
+            Self::Whole | Self::Exactly(_) => Self::Seconds10,
         }
     }
 }
@@ -119,8 +123,10 @@ impl WindowLength {
 /// What the user can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// End the program.
+    /// End the view.
     Quit,
+    /// End the view, and what runs behind it.
+    Interrupt,
     /// Leave what is open: a question, a text, a filter, the view; ends the program only from the overview.
     Back,
     /// Show a view.
@@ -221,4 +227,6 @@ pub enum Next {
     Suspend,
     /// End.
     Quit,
+    /// End, as Ctrl-C does.
+    Interrupt,
 }

@@ -18,6 +18,8 @@ pub enum EventKind {
     Level,
     /// A note.
     Mark,
+    /// A line that the program wrote while its own view had the terminal.
+    Log,
 }
 
 impl EventKind {
@@ -30,6 +32,7 @@ impl EventKind {
             Self::Evaluation => "evaluation",
             Self::Level => "level",
             Self::Mark => "mark",
+            Self::Log => "log",
         }
     }
 

@@ -23,6 +23,7 @@ use std::time::Duration;
 pub use action::{Action, Control, Next, View, WindowLength};
 pub use baseline::Baseline;
 pub use command::{Answered, CPU_HZ, CPU_SECONDS, Command, KERNEL_ITERATIONS, Notice, Panel, Prompt};
+pub use counters::bridged;
 pub use event::{Event, EventKind};
 pub use gantt::{Gantt, GanttLane, HandOff, Journey, Stretch, Zoom};
 pub use gpu::{Gpu, Sensor};
@@ -94,6 +95,8 @@ pub struct State {
     pub panel: Option<Panel>,
     /// Whether the mouse is taken.
     pub mouse: bool,
+    /// Whether the program that shows the run is the one that runs it.
+    pub inside: bool,
     /// What numbers may be compared to.
     pub baseline: Option<Baseline>,
     /// Whether they are.
@@ -124,6 +127,7 @@ impl State {
             notice: None,
             panel: None,
             mouse: false,
+            inside: false,
             baseline: None,
             comparing: false,
             sorting: [Sorting::default(); View::ALL.len()],
@@ -162,6 +166,7 @@ impl State {
         }
         match action {
             Action::Quit => return Next::Quit,
+            Action::Interrupt => return Next::Interrupt,
             Action::Back => return self.back(),
             Action::Show(view) => return self.show(view),
             Action::NextView => return self.show(self.view.neighbour(1)),

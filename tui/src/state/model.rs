@@ -43,6 +43,8 @@ pub struct Input<'a> {
     pub here: bool,
     /// What was recorded.
     pub timeline: &'a Timeline,
+    /// First and last moment that can be looked at, monotonic nanoseconds, where the timeline is only a part of it.
+    pub extent_ns: Option<(i64, i64)>,
     /// Rows of metrics.csv, or as many of them as a chart can show.
     pub metrics: &'a [MetricsRow],
     /// How many rows metrics.csv has, if they were counted.
@@ -124,8 +126,12 @@ pub struct Model {
     pub covered: Option<Duration>,
     /// First and last moment that can be looked at, monotonic nanoseconds.
     pub extent_ns: Option<(i64, i64)>,
+    /// From when on there is anything in memory, monotonic nanoseconds.
+    pub held_ns: Option<i64>,
     /// The moment that is looked at, monotonic nanoseconds.
     pub at_ns: Option<i64>,
+    /// When the first record was made, nanoseconds since 1970, if a clock anchor says so.
+    pub begin_unix_ns: Option<i64>,
 }
 
 impl Model {
@@ -133,18 +139,21 @@ impl Model {
     #[must_use]
     pub fn new(input: &Input, look: &Look) -> Self {
         let timeline = input.timeline;
-        let extent = extent(timeline);
+        let extent = input.extent_ns.or_else(|| extent(timeline));
         let age = extent.and_then(|(_, last)| run::age(timeline, last, input.now_unix_ns));
         let run = Run::new(input.name, input.manifest, (input.state, input.here), age, input.now_unix_ns);
-        let mut losses = Losses::new(timeline, run.is_live());
+        let mut losses = Losses::new(timeline, run.is_live(), input.manifest.started_unix_ns);
         losses.problems.extend_from_slice(input.problems);
         let (metrics, logged) = (input.metrics.to_vec(), input.logged);
         let mut model = Self { run, losses, metrics, logged, ..Self::default() };
         if let Some((first, newest)) = extent {
             let last = look.at_ns.map_or(newest, |at| at.clamp(first, newest));
-            let from = look.window.nanoseconds().map_or(first, |ns| last.saturating_sub(ns).max(first));
+            // Of a part, no more can be told than what it holds.
+            let held = self::extent(timeline).map_or(first, |(held, _)| held.max(first));
+            let from = look.window.nanoseconds().map_or(held, |ns| last.saturating_sub(ns).max(held)).min(last);
             model.covered = Some(Duration::from_nanos(last.abs_diff(from)));
-            (model.extent_ns, model.at_ns) = (extent, Some(last));
+            (model.extent_ns, model.held_ns, model.at_ns) = (extent, Some(held), Some(last));
+            model.begin_unix_ns = run::unix_ns(timeline, first);
             let past = look.at_ns.is_some() && last < newest;
             model.measure(timeline, (from, last), past);
             model.observe(timeline, look, (first, from, last));

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::{Action, Next, State, View, Zoom};
+use dflash_reports::stages::Window;
+
+use super::{Action, Next, State, View, WindowLength, Zoom};
 
 /// Slowest and fastest playing.
 const SPEEDS: (f64, f64) = (1.0 / 64.0, 1024.0);
@@ -35,6 +37,17 @@ impl State {
         // At its end it is as it was before it was played.
         self.at_ns = (at < last).then_some(at);
         true
+    }
+
+    /// Looks at a stretch of time, and holds it.
+    pub fn look_at(&mut self, stretch: &Window) {
+        let Some((first, newest)) = self.model.extent_ns else { return };
+        let from = stretch.from_ns.unwrap_or(first);
+        // The last moment in it: its end is the first one behind it.
+        let at = stretch.to_ns.map_or(newest, |to| to.saturating_sub(1)).clamp(first, newest);
+        self.window = WindowLength::Exactly(at.saturating_sub(from).max(0));
+        self.at_ns = (at < newest).then_some(at);
+        self.paused = self.at_ns.is_some() || !self.model.run.is_live();
     }
 
     pub(super) fn play(&mut self, action: Action) -> Next {
@@ -91,7 +104,8 @@ impl State {
     pub(super) fn pan(&mut self, action: Action) -> Next {
         let (from, to) = (self.model.gantt.from_ns, self.model.gantt.to_ns);
         let eighth = (to.saturating_sub(from) / 8).max(1);
-        let known = self.model.extent_ns.map_or(0, |(first, last)| last.saturating_sub(first));
+        // Of a part, no more can be shown than it holds.
+        let known = self.model.held_ns.zip(self.model.at_ns).map_or(0, |(first, at)| at.saturating_sub(first));
         let most = known / eighth;
         self.zoom.back = match action {
             Action::Left => self.zoom.back.saturating_add(1).min(most),

@@ -84,7 +84,7 @@ impl Run {
     /// Whether more may come.
     #[must_use]
     pub fn is_live(&self) -> bool {
-        matches!(self.liveness, Liveness::Alive | Liveness::Remote | Liveness::Silent)
+        matches!(self.liveness, Liveness::Alive | Liveness::Remote | Liveness::Silent | Liveness::NoRun)
     }
 }
 
@@ -127,20 +127,28 @@ pub struct Losses {
     pub torn: bool,
     /// Spans without a place: clocks ran backwards, ended out of order, or lost their iteration.
     pub misplaced: u64,
+    /// Bytes that were deleted on purpose (`[profile] keep`).
+    pub expired: u64,
+    /// From when on there is detail, since the run's start, if older detail was deleted.
+    pub detail_from: Option<Duration>,
     /// One line per damage.
     pub problems: Vec<String>,
 }
 
 impl Losses {
     /// Reads them off a timeline.
-    pub fn new(timeline: &Timeline, live: bool) -> Self {
+    pub fn new(timeline: &Timeline, live: bool, started_unix_ns: i64) -> Self {
         let (totals, health) = (&timeline.totals, &timeline.health);
         let recorded = !timeline.lanes.is_empty();
+        let detail_from = timeline.detail_from_ns.and_then(|from| unix_ns(timeline, from));
+        let since_start = |at: i64| u64::try_from(at.saturating_sub(started_unix_ns)).ok().map(Duration::from_nanos);
         Self {
             dropped: totals.dropped,
             bad_blocks: health.bad_blocks,
             torn: recorded && !live && !health.ended,
             misplaced: totals.misplaced + totals.negative,
+            expired: timeline.expired.bytes,
+            detail_from: detail_from.filter(|_| started_unix_ns > 0).and_then(since_start),
             problems: health.problems.clone(),
         }
     }

@@ -7,6 +7,9 @@ use dflash_reports::timeline::Timeline;
 use super::counters::Histories;
 use super::model::Lane;
 
+/// A thread that takes less than this all the time does not work; it would be shown as 0.0.
+const IDLE: f64 = 0.05;
+
 /// One thread of the training process.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Thread {
@@ -32,8 +35,8 @@ pub fn threads(timeline: &Timeline, histories: &Histories, lanes: &[Lane]) -> Ve
         let (Some(name), Some((_, cpu))) = (name, history.newest) else { continue };
         let lane = lanes.iter().find(|lane| lane.name == name && lane.rank == counter.rank);
         let curve = history.curve();
-        // A thread that has ended rests at 0 for ever.
-        if lane.is_none() && cpu == 0.0 && curve.iter().flatten().all(|value| *value == 0.0) {
+        // A thread that has ended rests at 0 for ever, and dozens of a pool's threads may never do anything.
+        if lane.is_none() && cpu < IDLE && curve.iter().flatten().all(|value| *value < IDLE) {
             continue;
         }
         threads.push(Thread {

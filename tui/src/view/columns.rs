@@ -50,6 +50,8 @@ pub const COLUMNS: [Column; 12] = [
 const PRIORITY: [usize; 12] = [2, 4, 6, 11, 5, 1, 3, 8, 7, 10, 0, 9];
 /// The same where no GPU was read.
 const WITHOUT_GPUS: [usize; 6] = [2, 4, 5, 1, 0, 3];
+/// The same where there is no run.
+const GPUS_ALONE: [usize; 6] = [6, 11, 8, 7, 10, 9];
 
 fn device(row: &Row) -> Option<String> {
     row.lane.map(|lane| lane.device.clone()).or_else(|| row.gpu.map(|gpu| gpu.device.clone()))
@@ -89,8 +91,12 @@ impl Column {
 }
 
 /// The columns for which there is room beside a legible bar.
-pub fn choose(mut room: usize, hardware: bool) -> Vec<&'static Column> {
-    let order: &[usize] = if hardware { &PRIORITY } else { &WITHOUT_GPUS };
+pub fn choose(mut room: usize, (lanes, hardware): (bool, bool)) -> Vec<&'static Column> {
+    let order: &[usize] = match (lanes, hardware) {
+        (false, true) => &GPUS_ALONE,
+        (_, true) => &PRIORITY,
+        (_, false) => &WITHOUT_GPUS,
+    };
     let mut chosen = Vec::new();
     for index in order {
         if COLUMNS[*index].width < room {

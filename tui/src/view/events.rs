@@ -55,5 +55,6 @@ fn tone_of(kind: EventKind) -> Tone {
         EventKind::Checkpoint | EventKind::Evaluation => Tone::Good,
         EventKind::Level => Tone::Accent,
         EventKind::Mark => Tone::Plain,
+        EventKind::Log => Tone::Dim,
     }
 }

@@ -30,7 +30,13 @@ pub fn nanoseconds(ns: f64) -> String {
 /// Milliseconds without the unit, for columns headed `ms`.
 #[must_use]
 pub fn milliseconds(ns: f64) -> String {
-    if ns.is_finite() { three_digits(ns / 1e6) } else { UNKNOWN.to_owned() }
+    match ns / 1e6 {
+        ms if !ms.is_finite() => UNKNOWN.to_owned(),
+        // What is there must not look like nothing.
+        ms if ms > 0.0 && ms < 0.01 => format!("{ms:.4}"),
+        ms if ms > 0.0 && ms < 0.1 => format!("{ms:.3}"),
+        ms => three_digits(ms),
+    }
 }
 
 /// `1.23`, `12.3`, `123`, `1,234`.
@@ -91,6 +97,17 @@ pub fn elapsed(duration: Duration) -> String {
     }
 }
 
+/// Bytes in three digits: `812 kB`, `1.20 GB`.
+#[must_use]
+pub fn bytes(bytes: u64) -> String {
+    let bytes = bytes as f64;
+    match bytes {
+        ..1e6 => format!("{} kB", three_digits(bytes / 1e3)),
+        1e6..1e9 => format!("{} MB", three_digits(bytes / 1e6)),
+        _ => format!("{} GB", three_digits(bytes / 1e9)),
+    }
+}
+
 /// An age: `0.2 s`, then as [`elapsed`].
 #[must_use]
 pub fn age(duration: Duration) -> String {
@@ -109,6 +126,11 @@ mod tests {
     }
 
     #[test]
+    fn few_microseconds_are_not_nothing() {
+        assert_eq!([0.0, 900.0, 42_000.0, 420_000.0].map(milliseconds), ["0.00", "0.0009", "0.042", "0.42"]);
+    }
+
+    #[test]
     fn shares_and_counts() {
         assert_eq!([0.0, 0.001, 0.314, 1.0].map(percent), ["0 %", "<1 %", "31 %", "100 %"]);
         assert_eq!([0.0, 999.0, 1000.0, -1_234_567.0].map(whole), ["0", "999", "1,000", "-1,234,567"]);
@@ -118,6 +140,11 @@ mod tests {
     fn not_known_is_not_zero() {
         assert_eq!(known(None, percent), "N/A");
         assert_eq!(known(Some(0.0), percent), "0 %");
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!([12_000, 1_500_000, 64 << 30].map(bytes), ["12.0 kB", "1.50 MB", "68.7 GB"]);
     }
 
     #[test]

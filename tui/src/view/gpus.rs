@@ -124,7 +124,7 @@ fn draw_heading(area: Rect, frame: &mut Buffer, name: usize, columns: &[&Column]
 fn draw_gpu(place: Rect, frame: &mut Buffer, gpu: &Gpu, name: usize, columns: &[&Column]) {
     let mut pieces = vec![piece(&text::left(&title(gpu), name), Tone::Strong)];
     if gpu.lost {
-        pieces.push(piece(" lost: it has not answered for more than 15 s", Tone::Bad));
+        pieces.push(piece(" lost: no answer for more than 15 s", Tone::Bad));
     } else {
         for (heading, width, value) in columns {
             let value = value(gpu);

@@ -33,7 +33,7 @@ fn number(id: u64) -> u64 {
 
 /// Draws the batches that began and ended their way in the stretch.
 pub fn draw_journeys(area: Rect, frame: &mut Buffer, gantt: &Gantt) {
-    let words = "newest first: who put a batch, who took it, how long it waited between";
+    let words = "newest first: from, to, and the time between";
     write::heading(area, frame, 0, "Hand-offs", words);
     if gantt.journeys.is_empty() {
         write::line(area, frame, 1, Line::from(piece("none begins and ends in this stretch", Tone::Dim)));

@@ -79,6 +79,15 @@ fn health(model: &Model) -> Vec<Field> {
         let age = known(run.age, |age| format!("{} ago", format::age(age)));
         fields.push(Field::new("last block", age, if late { Tone::Warn } else { Tone::Plain }));
     }
+    if model.losses.expired > 0 {
+        // Deleted on purpose: nothing is wrong, but nobody must wonder where the beginning is.
+        let from = model
+            .losses
+            .detail_from
+            .map_or_else(|| "its rest".to_owned(), |from| format!("{} on", format::elapsed(from)));
+        let older = format::bytes(model.losses.expired);
+        fields.push(Field::new("detail from", format!("{from} (older: {older}, deleted by keep)"), Tone::Plain));
+    }
     fields.push(Field::new("elapsed", known(run.elapsed, format::elapsed), Tone::Plain));
     if let Some(outcome) = &run.outcome {
         fields.push(Field::new("outcome", outcome, Tone::Plain));
@@ -144,6 +153,9 @@ pub fn draw_keys(area: Rect, frame: &mut Buffer, state: &State) {
     let interval = format!("{} s", state.interval.as_secs_f64());
     let filter = format!("only {}", text::fit(&state.filter, 16));
     let mut keys: Vec<(&str, &str)> = vec![("q", "quit"), ("?", "help"), ("p", &play)];
+    if state.inside {
+        keys.splice(..1, [("q", "leave the view"), ("^C", "end the training")]);
+    }
     // Rows that are left out must not go unnoticed.
     if !state.filter.is_empty() {
         keys.push(("/", &filter));

@@ -10,10 +10,11 @@ use super::write::{self, piece};
 use crate::state::{Extent, State};
 
 /// What stands on the left, and what it means; an empty left side is a heading.
-pub const LINES: [(&str, &str); 51] = [
+pub const LINES: [(&str, &str); 53] = [
     ("", "Keys"),
     ("1 to 9, Tab", "the views"),
     ("q, Ctrl-C", "quit"),
+    ("  train --top", "q leaves the view, Ctrl-C ends the run"),
     ("Esc", "closes what is open; quits from the overview"),
     ("?, h", "this help (in Stages and Timeline, h is left)"),
     ("j k, arrows", "scroll; PgUp, PgDn, Home, End too"),
@@ -61,6 +62,7 @@ pub const LINES: [(&str, &str); 51] = [
     ("bad block", "a part of the timeline that failed its checksum"),
     ("torn", "the run ended without writing its timeline's end"),
     ("last block", "age of the newest record"),
+    ("detail from", "what is older was deleted on purpose"),
     ("the verdict", "the same as in `dflash report`, over the window"),
 ];
 

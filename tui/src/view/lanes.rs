@@ -34,13 +34,14 @@ pub struct Look {
 /// Draws a heading line, and `shown` of the rows `all` below it.
 pub fn draw(area: Rect, frame: &mut Buffer, all: &[Row], shown: &[Row], style: Look) {
     let name = all.iter().map(|row| text::width(&text::clean(&title(row)))).max().unwrap_or(0).clamp(6, 24);
-    let hardware = all.iter().any(|row| row.gpu.is_some());
-    let (name, columns) = choose(usize::from(area.width), name, hardware);
+    let (lanes, hardware) = (all.iter().any(|row| row.lane.is_some()), all.iter().any(|row| row.gpu.is_some()));
+    let (name, columns) = choose(usize::from(area.width), name, (lanes, hardware));
     let left = name + columns.iter().map(|column| column.width + 1).sum::<usize>() + 1;
     if all.is_empty() {
         return;
     }
-    draw_heading(area, frame, name, &columns);
+    let words = if lanes { ["lane", "one iteration by stage"] } else { ["GPU", "util over time"] };
+    draw_heading(area, frame, (name, left), &columns, words);
     let mut at = 1;
     if style.summary {
         draw_summary(area, frame, name, &columns, all);
@@ -63,12 +64,20 @@ pub fn draw(area: Rect, frame: &mut Buffer, all: &[Row], shown: &[Row], style: L
     }
 }
 
-fn draw_heading(area: Rect, frame: &mut Buffer, name: usize, columns: &[&Column]) {
-    let mut heading = vec![piece(&text::left("lane", name), Tone::Dim)];
+fn draw_heading(
+    area: Rect,
+    frame: &mut Buffer,
+    (name, left): (usize, usize),
+    columns: &[&Column],
+    [title, work]: [&str; 2],
+) {
+    let mut heading = vec![piece(&text::left(title, name), Tone::Dim)];
     heading.extend(
         columns.iter().map(|column| piece(&format!(" {}", text::right(column.title, column.width)), Tone::Dim)),
     );
-    heading.push(piece("  one iteration by stage", Tone::Dim));
+    let room = usize::from(area.width).saturating_sub(left + 1);
+    let work = if text::width(work) > room { "by stage" } else { work };
+    heading.push(piece(&format!("  {work}"), Tone::Dim));
     write::line(area, frame, 0, Line::from(heading));
 }
 
@@ -84,10 +93,13 @@ fn draw_summary(area: Rect, frame: &mut Buffer, name: usize, columns: &[&Column]
     }
 }
 
-/// The name of a row; with its process where there are several.
+/// The name of a row, of a GPU without a lane its own; with its process where there are several.
 fn title(row: &Row) -> String {
-    let Some(lane) = row.lane else { return "(no lane)".to_owned() };
-    if lane.rank == 0 { lane.name.clone() } else { format!("{} r{}", lane.name, lane.rank) }
+    let (name, rank) = match (row.lane, row.gpu) {
+        (Some(lane), _) => (lane.name.as_str(), lane.rank),
+        (None, gpu) => gpu.map_or(("?", 0), |gpu| (gpu.device.as_str(), gpu.rank)),
+    };
+    if rank == 0 { name.to_owned() } else { format!("{name} r{rank}") }
 }
 
 fn cell(column: &Column, row: &Row) -> Span<'static> {
@@ -103,10 +115,10 @@ fn cell(column: &Column, row: &Row) -> Span<'static> {
 }
 
 /// The columns for which there is room, and the room that is left to the name.
-fn choose(width: usize, name: usize, hardware: bool) -> (usize, Vec<&'static Column>) {
-    let bar = width * if hardware { BAR.1 } else { BAR.0 } / 100;
+fn choose(width: usize, name: usize, shown: (bool, bool)) -> (usize, Vec<&'static Column>) {
+    let bar = width * if shown.1 { BAR.1 } else { BAR.0 } / 100;
     let name = name.min(width.saturating_sub(bar + 1).max(1));
-    (name, columns::choose(width.saturating_sub(name + bar + 1), hardware))
+    (name, columns::choose(width.saturating_sub(name + bar + 1), shown))
 }
 
 fn line_of(area: Rect, index: usize, left: usize) -> Option<Rect> {

@@ -11,10 +11,12 @@ use super::lanes::chip;
 use super::theme::{Tone, tone};
 use super::write::{self, piece};
 use super::{spark, text};
-use crate::state::{Extent, Lane, State, View, resample, worse};
+use crate::state::{Extent, Lane, Liveness, State, View, bridged, resample, worse};
 
 /// The least and the most that a curve takes.
-const CURVE: (usize, usize) = (10, 60);
+const CURVE: (usize, usize) = (10, 120);
+/// So many columns of a curve without an iteration are no gap.
+const BRIDGED: usize = 6;
 
 /// One line of the table.
 enum Row<'a> {
@@ -76,6 +78,15 @@ pub fn draw(area: Rect, frame: &mut Buffer, state: &State) -> Extent {
     let extent = Extent { page, last: rows.len().saturating_sub(page), lanes: lanes.collect(), ..Extent::default() };
     let widths = widths(usize::from(area.width), &rows, state.compared().is_some());
     draw_heading(area, frame, &widths, state);
+    if rows.is_empty() {
+        let no_run = state.model.run.liveness == Liveness::NoRun;
+        let words = match () {
+            () if no_run => "no run, so no lanes and no stages",
+            () if state.filter.is_empty() => "nothing recorded yet",
+            () => "no stage passes the filter",
+        };
+        write::line(area, frame, 1, Line::from(piece(words, Tone::Dim)));
+    }
     for (index, row) in rows.iter().skip(state.scroll.min(extent.last)).take(page).enumerate() {
         let Ok(y) = u16::try_from(index + 1) else { break };
         let place = Rect { y: area.y + y, height: 1, ..area };
@@ -160,7 +171,11 @@ fn about(lane: &Lane) -> String {
         Some(table) => {
             words.push(format!("{} iterations", format::whole(table.iterations as f64)));
             let apart = table.set_apart.iter();
-            words.extend(apart.map(|apart| format!("{} {:?} set apart", apart.iterations, apart.kind).to_lowercase()));
+            let apart: Vec<String> =
+                apart.map(|apart| format!("{} {:?}", apart.iterations, apart.kind).to_lowercase()).collect();
+            if !apart.is_empty() {
+                words.push(format!("set apart: {}", apart.join(", ")));
+            }
         }
         None => words.push("no iteration in this window".to_owned()),
     }
@@ -219,8 +234,12 @@ fn draw_curve(place: Rect, frame: &mut Buffer, widths: &Widths, curve: &[Option<
     if width == 0 || width > place.width {
         return;
     }
-    let place = Rect { x: place.right() - width, width, ..place };
-    let curve = resample(curve, widths.curve);
+    // Below its heading, right behind the numbers.
+    let columns: usize = widths.columns.iter().map(|column| column.width + 1).sum();
+    let left = u16::try_from(widths.name + columns + 2).unwrap_or(u16::MAX).min(place.width - width);
+    let place = Rect { x: place.x + left, width, ..place };
+    // Iterations that take longer than a column is wide leave none empty.
+    let curve = bridged(resample(curve, widths.curve), BRIDGED);
     let top = curve.iter().flatten().copied().fold(0.0, f64::max);
     spark::draw(place, frame, &curve, top, tone(as_tone));
 }

@@ -42,33 +42,47 @@ fn snapshot(name: &str, scene: &Scene, views: &[View], sizes: &[(u16, u16)], cha
 
 #[test]
 fn a_live_run_on_a_cpu() {
-    snapshot("pipeline", &Scene::pipeline(), &View::ALL, &[SMALL, USUAL, LARGE, SMALLEST], NO_COLOR);
+    snapshot("pipeline", &Scene::pipeline(), &View::ALL, &SIZES, NO_COLOR);
 }
 
+const SIZES: [(u16, u16); 4] = [SMALL, USUAL, LARGE, SMALLEST];
+/// The help is the same for all.
+const VIEWS: &[View] = View::ALL.split_at(8).0;
+
 #[test]
-fn one_gpu_and_two() {
-    let views = [View::Overview, View::Gpus, View::Timeline];
-    snapshot("one-gpu", &Scene::gpus(1), &views, &[SMALL], NO_COLOR);
-    // One is divided and gives little, the other lacks a sensor.
+fn one_gpu() {
+    snapshot("one-gpu", &Scene::gpus(1), VIEWS, &SIZES, NO_COLOR);
+}
+
+/// One is divided and gives little, the other lacks a sensor.
+#[test]
+fn two_gpus_of_which_not_all_is_known() {
     let scene =
         Scene::gpus(2).lacking("cuda:1", "utilization").lacking("cuda:1", "power").lacking("cuda:1", "throttle");
     let scene = scene.lacking("cuda:0", "temperature");
     let text = "cuda:1 (GPU-7f) is divided (MIG): the whole GPU is sampled, not the part in use";
-    snapshot("two-gpus", &scene.marked(Severity::Info, text), &views, &[USUAL], NO_COLOR);
+    snapshot("two-gpus", &scene.marked(Severity::Info, text), VIEWS, &SIZES, NO_COLOR);
 }
 
 #[test]
 fn eight_gpus_one_of_them_lost() {
-    let scene = Scene::gpus(8).losing("cuda:5");
-    let views = [View::Overview, View::Stages, View::Timeline, View::Gpus, View::Threads];
-    snapshot("eight-gpus", &scene, &views, &[USUAL], NO_COLOR);
-    snapshot("eight-gpus", &scene, &[View::Overview, View::Gpus], &[LARGE, SMALLEST], NO_COLOR);
+    snapshot("eight-gpus", &Scene::gpus(8).losing("cuda:5"), VIEWS, &SIZES, NO_COLOR);
 }
 
 #[test]
 fn sixty_four_gpus() {
-    let scene = Scene::gpus(64).losing("cuda:50");
-    snapshot("many-gpus", &scene, &[View::Overview, View::Gpus], &[SMALL, USUAL, LARGE, SMALLEST], NO_COLOR);
+    snapshot("many-gpus", &Scene::gpus(64).losing("cuda:50"), VIEWS, &SIZES, NO_COLOR);
+}
+
+/// Without a run: GPUs alone, and not even these.
+#[test]
+fn without_a_run() {
+    let mut scene = Scene::alone(2);
+    scene.problems = vec!["no run in runs".to_owned()];
+    snapshot("alone", &scene, &[View::Gpus, View::Overview, View::Stages, View::Events], &SIZES, NO_COLOR);
+    let mut scene = Scene::alone(0);
+    scene.problems = vec!["no run in runs".to_owned(), "no GPU is shown: NVIDIA's driver is not loaded".to_owned()];
+    snapshot("nothing", &scene, VIEWS, &SIZES, NO_COLOR);
 }
 
 #[test]
@@ -79,7 +93,7 @@ fn a_torn_timeline_says_so() {
     scene.timeline.health.bad_blocks = 2;
     scene.timeline.health.problems =
         vec!["timeline/rank0-000001.dft: damaged block at byte 65536, skipped 812 bytes".to_owned()];
-    snapshot("torn", &scene, &[View::Overview], &[SMALL, SMALLEST], NO_COLOR);
+    snapshot("torn", &scene, &[View::Overview, View::Timeline, View::Events], &SIZES, NO_COLOR);
 }
 
 #[test]

@@ -4,17 +4,27 @@ use std::path::Path;
 
 use dflash_reports::timeline::metrics::MetricsWriter;
 use dflash_reports::timeline::record::{CounterId, Iteration, LaneId, NameId, Sample, Span};
-use dflash_reports::timeline::{Result, RunDir, SegmentWriter, State as RunState};
+use dflash_reports::timeline::{Result, RunDir, SegmentWriter, State as RunState, StreamOptions};
 use dflash_tui::state::View;
 use dflash_tui::view::adapt::{Charset, Colors};
-use dflash_tui::{Options, frame, frame_svg, once};
+use dflash_tui::{Options, Subject, frame, frame_svg, once};
 
 use crate::synthetic::Scene;
 
 /// Writes `scene` as a run below `parent`; `ended` with the end of its stream.
 fn record(scene: &Scene, parent: &Path, ended: bool) -> Result<RunDir> {
     let run = RunDir::create(parent, "demo", scene.manifest.clone())?;
-    let mut writer = SegmentWriter::create(&run, 0, 1 << 20)?;
+    record_timeline(scene, &run, 0, ended)?;
+    let mut metrics = MetricsWriter::open(&run.metrics_csv(), 3)?;
+    scene.metrics.iter().try_for_each(|row| metrics.write(row))?;
+    Ok(run)
+}
+
+fn record_timeline(scene: &Scene, run: &RunDir, rank: u32, ended: bool) -> Result<()> {
+    write_timeline(scene, SegmentWriter::create(run, rank, 1 << 20)?, ended)
+}
+
+fn write_timeline(scene: &Scene, mut writer: SegmentWriter, ended: bool) -> Result<()> {
     let timeline = &scene.timeline;
     let names: Vec<NameId> = timeline.names.iter().map(|name| writer.name(name)).collect();
     let lanes: Vec<LaneId> = timeline.lanes.iter().map(|lane| writer.lane(lane)).collect();
@@ -32,14 +42,48 @@ fn record(scene: &Scene, parent: &Path, ended: bool) -> Result<RunDir> {
         let counter = counters[sample.counter.0 as usize];
         writer.sample(&Sample { counter, ..*sample })?;
     }
-    if ended {
-        writer.end(&[], timeline.totals)?;
-    } else {
-        writer.flush(&[], timeline.totals)?;
+    if ended { writer.end(&[], timeline.totals).map(drop) } else { writer.flush(&[], timeline.totals) }
+}
+
+/// Two machines of one training write a run each, and one machine's two processes write into one.
+#[test]
+fn ranks_of_several_runs_and_of_one_stand_side_by_side() {
+    let parent = tempfile::tempdir().expect("a temporary directory");
+    let scene = Scene::gpus(2).ended(RunState::Finished, true);
+    let run = |place: &str| record(&scene, &parent.path().join(place), true).expect("a run can be written");
+    let (first, second) = (run("a"), run("b"));
+    let mut options = Options::default();
+    options.view = Some(View::Gpus);
+    let text = once(Subject::Runs(vec![first.clone(), second.clone()]), &options).expect("both can be read");
+    for gpu in ["cuda:0 ", "cuda:1 ", "cuda:0 r1 ", "cuda:1 r1 "] {
+        assert!(text.lines().any(|line| line.trim_start().starts_with(gpu)), "no {gpu}in\n{text}");
     }
-    let mut metrics = MetricsWriter::open(&run.metrics_csv(), 3)?;
-    scene.metrics.iter().try_for_each(|row| metrics.write(row))?;
-    Ok(run)
+    let overview = once(Subject::Runs(vec![first.clone(), second.clone()]), &Options::default()).expect("text");
+    assert!(overview.contains("drafter:0 r1") && overview.contains(" + "), "{overview}");
+    // The same as ranks of one run.
+    let mut other = scene;
+    other.timeline.lanes.iter_mut().for_each(|lane| lane.rank = 1);
+    other.timeline.counters.iter_mut().for_each(|counter| counter.rank = 1);
+    record_timeline(&other, &first, 1, true).expect("another rank can be written");
+    let text = once(first, &options).expect("it can be read");
+    for gpu in ["cuda:0 ", "cuda:1 ", "cuda:0 r1 ", "cuda:1 r1 "] {
+        assert!(text.lines().any(|line| line.trim_start().starts_with(gpu)), "no {gpu}in\n{text}");
+    }
+}
+
+#[test]
+fn what_keep_has_deleted_is_said_and_is_no_loss() {
+    let parent = tempfile::tempdir().expect("a temporary directory");
+    let mut scene = Scene::gpus(8).ended(RunState::Finished, true);
+    scene.manifest.state = RunState::Finished;
+    let run = RunDir::create(parent.path(), "kept", scene.manifest.clone()).expect("a run can be written");
+    let options = StreamOptions { segment_bytes: 1 << 14, keep_bytes: Some(1 << 16), sync_every: None };
+    let writer = SegmentWriter::with_options(&run, 0, &options).expect("a writer");
+    write_timeline(&scene, writer, true).expect("it can be written");
+    let text = text(run);
+    let line = text.lines().nth(1).unwrap_or_default();
+    assert!(line.contains("lost 0") && line.contains("detail from "), "{line}");
+    assert!(line.contains(" kB, deleted by keep)"), "{line}");
 }
 
 fn text(run: RunDir) -> String {

@@ -109,6 +109,15 @@ impl Scene {
         scene.sorted()
     }
 
+    /// GPUs without a run.
+    pub fn alone(count: usize) -> Self {
+        let mut scene =
+            Self { metrics: Vec::new(), name: String::new(), manifest: Manifest::default(), ..Self::new(&[]) };
+        (scene.manifest.host, scene.manifest.pid) = ("trainbox".to_owned(), 0);
+        (0..count).for_each(|gpu| add_gpu(&mut scene.timeline, gpu));
+        scene.sorted()
+    }
+
     /// Cuts off a GPU's readings after 20 s: it is lost.
     pub fn losing(mut self, device: &str) -> Self {
         let prefix = format!("gpu.{device}.");
@@ -176,6 +185,7 @@ impl Scene {
             state: self.state,
             here: true,
             timeline: &self.timeline,
+            extent_ns: None,
             metrics: &self.metrics,
             logged: Some(self.metrics.len() as u64),
             problems: &self.problems,

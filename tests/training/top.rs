@@ -1,0 +1,96 @@
+//! `dflash train --top`: the view in the training's own process, in a real terminal.
+
+use super::tiny::Place;
+use crate::reading::terminal::{Terminal, process_in, terminal};
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// A shell in a place that is prepared, with its settings; `None` without tmux.
+fn shell(place: &Place) -> Option<(Terminal, String, String)> {
+    place.ok(&["prepare", "tiny.toml"]);
+    let terminal = terminal(&place.path("."), 120, 40)?;
+    let (settings, modes) = (terminal.settings(), terminal.modes());
+    Some((terminal, settings, modes))
+}
+
+fn train(terminal: &Terminal, steps: u32) {
+    let program = env!("CARGO_BIN_EXE_dflash");
+    terminal.line("clear");
+    terminal.line(&format!("'{program}' train tiny.toml --top --steps {steps}; echo code=$?"));
+}
+
+fn newest_run(place: &Place) -> PathBuf {
+    let runs = fs::read_dir(place.path("runs")).unwrap().map(|entry| entry.unwrap().path());
+    runs.max_by_key(|run| fs::metadata(run.join("run.json")).and_then(|data| data.modified()).ok()).unwrap()
+}
+
+#[test]
+fn leaving_the_view_does_not_end_the_training_and_its_log_waits_among_the_events() {
+    let place = Place::new();
+    let Some((terminal, settings, modes)) = shell(&place) else { return };
+    train(&terminal, 1_000_000);
+    terminal.wait("alive");
+    assert_eq!(terminal.modes(), "1 0 0");
+    terminal.type_in("8");
+    // A line that had been written over the screen would not stand behind its kind.
+    let log = |screen: &str| screen.lines().any(|line| line.contains(" log ") && line.contains("drafter:0 iteration"));
+    terminal.wait_for("the training's log", log);
+    terminal.type_in("q");
+    terminal.wait("the view is closed and the training goes on");
+    terminal.wait_for("the bar, and the log above it", |screen| {
+        screen.contains("/1000000") && screen.contains("drafter:0 iteration")
+    });
+    assert_eq!(terminal.modes(), modes);
+    assert!(place.ok(&["runs"]).contains("running"));
+    terminal.press(&["C-c"]);
+    terminal.wait("code=130");
+    assert_eq!((terminal.settings(), terminal.modes()), (settings, modes));
+}
+
+#[test]
+fn the_terminal_is_as_before_however_the_training_ends() {
+    let place = Place::new();
+    let Some((terminal, settings, modes)) = shell(&place) else { return };
+    let as_before =
+        |how: &str| assert_eq!((terminal.settings(), terminal.modes()), (settings.clone(), modes.clone()), "{how}");
+
+    train(&terminal, 1_000_000);
+    terminal.wait("alive");
+    terminal.press(&["C-c"]);
+    let screen = terminal.wait("code=130");
+    assert!(screen.contains("the training ends after the step that runs"), "{screen}");
+    assert!(newest_run(&place).join("checkpoints/export/model.safetensors").is_file());
+    as_before("Ctrl-C");
+
+    train(&terminal, 1_000_000);
+    terminal.wait("alive");
+    let id = process_in(&place.path(".")).to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    terminal.wait("code=143");
+    as_before("SIGTERM");
+
+    train(&terminal, 40);
+    let screen = terminal.wait("code=0");
+    assert!(screen.contains("40 steps; drafter in"), "{screen}");
+    as_before("its end");
+
+    // The drafter cannot be written: the training fails behind the view.
+    train(&terminal, 1_000_000);
+    terminal.wait("alive");
+    fs::write(newest_run(&place).join("checkpoints"), "in the way").unwrap();
+    terminal.press(&["C-c"]);
+    let screen = terminal.wait("code=4");
+    assert!(screen.contains("dflash: ") && screen.contains("checkpoints"), "{screen}");
+    as_before("an error");
+}
+
+#[test]
+fn without_a_terminal_it_trains_all_the_same() {
+    let place = Place::new();
+    place.ok(&["prepare", "tiny.toml"]);
+    let output = place.dflash(&["train", "tiny.toml", "--top"]);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("--top needs a terminal") && stderr.contains("step 5/12"), "{stderr}");
+}
