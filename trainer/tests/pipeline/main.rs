@@ -1,7 +1,9 @@
 //! The pipeline with several workers: what is learnt does not depend on how many there are.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod configs;
 mod drafters;
 mod equality;
+mod linear;
 mod simulated;
 mod support;

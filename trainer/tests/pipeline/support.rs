@@ -76,13 +76,25 @@ pub fn outcome(
     log: &Log,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Outcome, TrainError> {
+    outcome_of(config, (targets, drafters), &texts(), dir, log, stop)
+}
+
+/// As [`outcome`], on other texts.
+pub fn outcome_of(
+    config: &Config,
+    (targets, drafters): (usize, usize),
+    texts: &[Text],
+    dir: &Path,
+    log: &Log,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<Outcome, TrainError> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/targets/qwen3");
     let target = || Target::load(&data, Kind::Float, Device::Cpu).unwrap();
     let targets: Vec<_> = (0..targets).map(|_| target()).collect();
     let shape = DrafterConfig::for_target(&targets[0].config, &config.drafter);
     run(Parts {
         config,
-        samples: &texts(),
+        samples: texts,
         targets,
         drafter: DFlashDrafter::fresh(&shape, Init { seed: 1, final_norm: 1.0 }, Kind::Float, Device::Cpu),
         drafter_devices: vec![Device::Cpu; drafters],
