@@ -5,7 +5,10 @@
 //! a clock already. Ranks that occur twice get the next free numbers.
 
 mod head;
+mod merge;
 mod texts;
+
+pub use self::merge::joined;
 
 use self::head::Head;
 use self::texts::{Moving, Texts};
@@ -136,18 +139,6 @@ impl Merged {
 
     fn texts(&self) -> MutexGuard<'_, Texts> {
         self.texts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The same of timelines that were read already; all of them is looked at.
-    #[must_use]
-    pub fn of(runs: impl IntoIterator<Item = (RunDir, Timeline)>) -> Self {
-        let mut all: Vec<Source> = Vec::new();
-        for (run, timeline) in runs {
-            let place = place(&run, &timeline, &all);
-            all.push(Source { run, timeline, place });
-        }
-        let begin_ns = clock(&all).extent.map(|(begin, _)| begin);
-        Self { all, window: Window::default(), begin_ns }
     }
 
     /// The kernel captures of all runs.

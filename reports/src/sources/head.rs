@@ -34,6 +34,13 @@ struct Reach {
 }
 
 impl Head {
+    /// What places a timeline that was read already.
+    pub(super) fn of(timeline: &Timeline) -> Self {
+        let Timeline { lanes, counters, anchors, .. } = timeline;
+        let (lanes, counters, anchors) = (lanes.clone(), counters.clone(), anchors.clone());
+        Self { books: Timeline { lanes, counters, anchors, ..Timeline::default() }, reach: Reach::default() }
+    }
+
     /// Reads it; where the recording begins and ends only if that is asked for.
     pub(super) fn read(run: &RunDir, timed: bool) -> Result<Self> {
         let nothing = ReadOptions { from_ns: Some(i64::MAX), to_ns: Some(i64::MAX) };

@@ -1,6 +1,6 @@
 //! Several runs at once, on one clock: the ranks of a training that spans machines, or runs side by side.
 
-use dflash_reports::sources::{Place, Source as Part, Sources};
+use dflash_reports::sources::{Place, joined};
 use dflash_reports::timeline::{Manifest, RunDir, State as RunState, Timeline};
 
 use super::{RunSource, now_unix_ns};
@@ -71,15 +71,12 @@ impl SeveralSource {
 
     fn merge(&mut self) {
         let parts = self.runs.iter().map(|run| (run.run().clone(), run.timeline().cloned().unwrap_or_default()));
-        let Sources { all, window, begin_ns } = Sources::of(parts);
-        self.places = all.iter().map(|Part { place, .. }| place.clone()).collect();
+        (self.timeline, self.places) = joined(parts);
         self.problems = self.runs.iter().flat_map(|run| run.problems().iter().cloned()).collect();
         let apart = self.places.iter().filter(|place| !place.aligned);
         self.problems.extend(apart.map(|place| {
             format!("{}: its clock cannot be compared to the first run's, so its times mean nothing here", place.run)
         }));
-        // Nothing is asked for that a run could lack.
-        self.timeline = Sources { all, window, begin_ns }.merge().map(|merged| merged.timeline).unwrap_or_default();
     }
 
     /// The numbers of the last look.
