@@ -6,6 +6,7 @@ use dflash_reports::timeline::RunDir;
 use dflash_tui::view::adapt::Charset;
 use dflash_tui::{End, Error, Inside, Options};
 use std::io::IsTerminal;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{self, JoinHandle};
 
 /// The view of a training, on a thread of its own, until the user ends it. Dropping it ends it too, and waits until the
@@ -27,10 +28,10 @@ impl Beside {
         }
         let (run, own) = (run.clone(), inside.clone());
         let view = move || {
-            let ended = dflash_tui::run(run, &options(own.clone()));
+            let ended = catch_unwind(AssertUnwindSafe(|| dflash_tui::run(run, &options(own.clone()))));
             tell(&own);
             curtain.open();
-            curtain.note(&words(&ended));
+            curtain.note(&ended.map_or_else(|_| "the view failed; please report it".to_owned(), |ended| words(&ended)));
         };
         let thread = thread::Builder::new().name("dflash-top".to_owned()).spawn(view);
         if let Err(error) = &thread {
@@ -44,7 +45,7 @@ impl Drop for Beside {
     fn drop(&mut self) {
         self.inside.finish();
         if let Some(thread) = self.thread.take() {
-            // A view that panicked has said so.
+            // What went wrong in it was said.
             let _ = thread.join();
         }
     }

@@ -43,8 +43,16 @@ fn leaving_the_view_does_not_end_the_training_and_its_log_waits_among_the_events
     });
     assert_eq!(terminal.modes(), modes);
     assert!(place.ok(&["runs"]).contains("running"));
+    // Without the view, Ctrl-Z and Ctrl-C mean what they mean to any training.
+    terminal.press(&["C-z"]);
+    terminal.wait("Stopped");
+    terminal.line("clear");
+    terminal.line("fg");
+    terminal.wait("/1000000");
     terminal.press(&["C-c"]);
-    terminal.wait("code=130");
+    terminal.wait_for("the prompt", |screen| screen.trim_end().lines().last().is_some_and(|line| line.trim() == "$"));
+    terminal.line("echo ended=$?");
+    terminal.wait("ended=130");
     assert_eq!((terminal.settings(), terminal.modes()), (settings, modes));
 }
 

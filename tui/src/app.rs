@@ -31,7 +31,7 @@ struct App {
 
 /// Shows `state` of `source` until the user or a signal ends it; from `inside` the run, also until that is over.
 pub fn follow(source: Source, state: State, charset: Charset, inside: Option<&Inside>) -> Result<End> {
-    let signals = Signals::listen()?;
+    let signals = Signals::listen(inside.is_some())?;
     let said = inside.and_then(|_| Said::prepare());
     let screen = Screen::take()?;
     let keys = Keys::listen()?;
@@ -45,7 +45,7 @@ pub fn follow(source: Source, state: State, charset: Charset, inside: Option<&In
         if let Some(mut said) = said {
             inside.keep(said.rest(), now_unix_ns());
         }
-        signals.leave()?;
+        drop(signals);
         pass_on(&end)?;
     }
     end

@@ -171,16 +171,19 @@ pub struct Signals {
     stop: Arc<AtomicBool>,
     continued: Arc<AtomicBool>,
     handlers: Vec<signal_hook::SigId>,
+    /// The program goes on when nobody listens any more.
+    goes_on: bool,
 }
 
 impl Signals {
-    /// Listens for SIGTERM, SIGHUP and SIGINT (Ctrl-C is a key in raw mode, but `kill -INT` is not).
+    /// Listens for SIGTERM, SIGHUP and SIGINT (Ctrl-C is a key in raw mode, but `kill -INT` is not). Where the program
+    /// `goes_on` without the view, signals then do again what they did before.
     ///
     /// # Errors
     /// When the system refuses a handler.
-    pub fn listen() -> io::Result<Self> {
+    pub fn listen(goes_on: bool) -> io::Result<Self> {
         let (stop, continued) = (Arc::default(), Arc::default());
-        let mut signals = Self { last: Arc::default(), stop, continued, handlers: Vec::new() };
+        let mut signals = Self { last: Arc::default(), stop, continued, handlers: Vec::new(), goes_on };
         for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP, signal_hook::consts::SIGINT] {
             let number = usize::try_from(signal).unwrap_or_default();
             signals.handlers.push(signal_hook::flag::register_usize(signal, Arc::clone(&signals.last), number)?);
@@ -191,19 +194,6 @@ impl Signals {
             signals.handlers.push(signal_hook::flag::register(signal, Arc::clone(flag))?);
         }
         Ok(signals)
-    }
-
-    /// Lets the signals do again what they did before: the program goes on without the view. (Those of SIGINT and SIGTERM
-    /// that were there before are asked anyway.)
-    ///
-    /// # Errors
-    /// When the system refuses a handler.
-    pub fn leave(self) -> io::Result<()> {
-        drop(self);
-        for signal in [signal_hook::consts::SIGHUP, signal_hook::consts::SIGTSTP] {
-            signal_hook::flag::register_conditional_default(signal, Arc::new(AtomicBool::new(true)))?;
-        }
-        Ok(())
     }
 
     /// Whether SIGTSTP came since the last call.
@@ -230,6 +220,13 @@ impl Drop for Signals {
     fn drop(&mut self) {
         for handler in self.handlers.drain(..) {
             signal_hook::low_level::unregister(handler);
+        }
+        // Those of SIGINT and SIGTERM that were there before are asked anyway; these two did what they do by default.
+        let defaults: &[_] =
+            if self.goes_on { &[signal_hook::consts::SIGHUP, signal_hook::consts::SIGTSTP] } else { &[] };
+        for signal in defaults {
+            // Without it Ctrl-Z does nothing, which is no reason to end.
+            let _ = signal_hook::flag::register_conditional_default(*signal, Arc::new(AtomicBool::new(true)));
         }
     }
 }

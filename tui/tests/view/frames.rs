@@ -74,6 +74,22 @@ fn sixty_four_gpus() {
     snapshot("many-gpus", &Scene::gpus(64).losing("cuda:50"), VIEWS, &SIZES, NO_COLOR);
 }
 
+/// The most that one screen is meant for: every view still draws, and says how much of it is seen.
+#[test]
+fn a_hundred_and_twenty_eight_gpus() {
+    let scene = Scene::gpus(128).losing("cuda:100");
+    for size in SIZES {
+        for view in VIEWS {
+            let text = frame_text(&frame(&mut scene.show_view(*view), size, NO_COLOR));
+            assert!(text.contains(view.title()), "{view:?} at {size:?}\n{text}");
+        }
+        let overview = frame_text(&frame(&mut scene.show(), size, NO_COLOR));
+        // Worst first: the lost one is among those that are seen.
+        let lost = overview.lines().any(|line| line.contains("drafter:36") && line.contains(" lost"));
+        assert!(overview.contains("of 129") && lost, "{size:?}\n{overview}");
+    }
+}
+
 /// Without a run: GPUs alone, and not even these.
 #[test]
 fn without_a_run() {
