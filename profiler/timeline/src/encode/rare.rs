@@ -1,9 +1,7 @@
 //! The records that come once in a while: texts, anchors, marks, stacks, what is open, accounts.
 
 use super::{Encoder, LaneState, tag};
-use crate::record::{
-    Anchor, DeviceAnchor, Expired, LaneTotals, Mark, NameId, OpenSpan, Severity, StackSample, Totals,
-};
+use crate::record::{Anchor, DeviceAnchor, Expired, LaneTotals, Mark, NameId, OpenSpan, Severity, StackSample, Totals};
 use crate::varint::{ROOM, put, put_signed, put_text};
 
 impl Encoder {

@@ -43,7 +43,8 @@ impl SegmentWriter {
     #[inline]
     pub(super) fn local_counter(&mut self, counter: CounterId) -> CounterId {
         CounterId(self.local.counters.get(counter.0).unwrap_or_else(|| {
-            let known = self.texts.counters.get(counter.0).map(|found| ([found.name.as_str(), &found.unit], found.rank));
+            let known =
+                self.texts.counters.get(counter.0).map(|found| ([found.name.as_str(), &found.unit], found.rank));
             let (texts, rank) = known.unwrap_or((["?", ""], self.rank));
             self.block.counter(counter.0, texts, rank);
             self.local.counters.introduced(counter.0)
