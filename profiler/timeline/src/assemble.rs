@@ -65,11 +65,14 @@ impl Assembler {
         }
         let (mut states, mut accounts) = (States::default(), Vec::new());
         for task in &tasks {
+            let before = accounts.len();
             let mut tee = Tee { visit, place: task.place, cut: task.cut, accounts: &mut accounts };
             if decode(task.records, &task.ids, &mut states, &mut tee).is_none() {
+                accounts.truncate(before);
                 bad.push(task.place);
             }
         }
+        bad.sort_unstable();
         self.keep_books(path, rank, batch, &bad, accounts);
     }
 
