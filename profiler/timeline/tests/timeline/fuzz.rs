@@ -15,7 +15,7 @@ use crate::support::{Run, SEGMENT, small};
 use crate::write::Written;
 
 /// Cases of the short form.
-const CASES: u64 = 150;
+const CASES: u64 = 60;
 /// What is taken of a recording, so that a case is quick.
 const LONGEST: usize = 40_000;
 const HEADER: usize = 48;
