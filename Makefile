@@ -3,7 +3,7 @@
 # scripts/libtorch has made links of the torch that this asks for; torch-sys itself would link its torch_cuda too.
 CARGO = env -u LIBTORCH_USE_PYTORCH cargo
 
-.PHONY: help setup demo demo-seeds test parity lint bench soak aa diagnosis
+.PHONY: help setup demo demo-seeds test parity lint bench soak fuzz aa diagnosis
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -31,6 +31,9 @@ parity: setup ## the trainer beside transformers, SpecForge, z-lab and torch: ea
 soak: ## 72 simulated hours of recording (an hour; HOURS=2: minutes), 1,000 starts of CPU sampling
 	cargo run --release -p dflash-timeline --example soak -- $(or $(HOURS),72)
 	cargo test --release -p dflash-sys --test beside_cpp -- --ignored
+
+fuzz: ## recordings changed at random, and read; SECONDS=60: for so long instead of 600
+	SECONDS=$(or $(SECONDS),600) cargo test -p dflash-timeline --test timeline -- --ignored --exact fuzz::for_long
 
 lint: ## formatting, clippy, documentation, shell scripts
 	scripts/need cargo g++ python3 pip

@@ -74,12 +74,15 @@ impl Assembler {
             if let Some(Found::Block { header, .. }) = batch.found.get(task.place) {
                 self.held.begin(header, visit);
             }
+            let before = accounts.len();
             let mut hold = self.held.before(visit);
             let mut tee = Tee { visit: &mut hold, place: task.place, cut: task.cut, accounts: &mut accounts };
             if decode(task.records, &task.ids, &mut states, &mut tee).is_none() {
+                accounts.truncate(before);
                 bad.push(task.place);
             }
         }
+        bad.sort_unstable();
         self.keep_books(path, rank, batch, &bad, accounts);
     }
 

@@ -151,36 +151,40 @@ impl<'a, 'v, V: Visit> Decoder<'a, 'v, V> {
         let mut rest = self.input.0;
         let mut left = count;
         while left > 0 {
-            // A record that reaches into the padding leaves too little of it.
-            let room = rest.first_chunk()?;
-            let tag = room[0];
-            let length = match tag {
-                tag::SPAN.. => self.span(room)?,
-                tag::SAMPLE.. => 0,
-                tag::ITERATION..=tag::ITERATION_LAST => self.iteration(room)?,
-                tag::FLOW_PUT => self.flow(room, FlowEnd::Put)?,
-                tag::FLOW_TAKE => self.flow(room, FlowEnd::Take)?,
-                _ => {
-                    self.input = Input(rest);
-                    self.rare(tag)?;
-                    rest.len() - self.input.0.len()
-                }
-            };
-            rest = rest.get(length..)?;
-            left -= u32::from(length > 0);
             // Most records follow one of their sort.
+            let tag = *rest.first()?;
             let (count, behind) = match tag {
                 tag::SPAN.. => self.spans(rest, left)?,
                 tag::SAMPLE.. => self.samples(rest, left)?,
                 _ => (0, rest),
             };
             (rest, left) = (behind, left - count);
+            if count == 0 {
+                rest = rest.get(self.record(rest, tag)?..)?;
+                left -= 1;
+            }
         }
         self.input = Input(rest);
         Some(())
     }
 
-    /// Reads an iteration, and returns its length.
+    /// Reads a record, and returns its length; the same do the next ones.
+    fn record(&mut self, rest: &'a [u8], tag: u8) -> Option<usize> {
+        // A record that reaches into the padding leaves too little of it.
+        let room = rest.first_chunk()?;
+        match tag {
+            tag::SPAN.. => self.span(room),
+            tag::ITERATION..=tag::ITERATION_LAST => self.iteration(room),
+            tag::FLOW_PUT => self.flow(room, FlowEnd::Put),
+            tag::FLOW_TAKE => self.flow(room, FlowEnd::Take),
+            _ => {
+                self.input = Input(rest);
+                self.rare(tag)?;
+                Some(rest.len() - self.input.0.len())
+            }
+        }
+    }
+
     #[inline(never)]
     fn iteration(&mut self, room: &[u8; ROOM]) -> Option<usize> {
         let (tag, mut input) = (room[0], Room::behind_tag(room));

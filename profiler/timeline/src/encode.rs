@@ -28,6 +28,7 @@
 //! Texts are packed as the table in `texts.rs` says. What version 1 wrote otherwise: `decode/old.rs`.
 
 mod head;
+mod iteration;
 mod later;
 mod rare;
 mod sample;
@@ -36,8 +37,8 @@ pub(crate) mod span;
 use self::head::Head;
 pub(crate) use self::head::Kept;
 use self::span::Shapes;
-use crate::record::{Flow, FlowEnd, Iteration, Kind, LaneId};
-use crate::varint::{ROOM, Record};
+use crate::record::Kind;
+use crate::varint::ROOM;
 
 pub(crate) mod tag {
     pub const SPAN: u8 = 0x80;
@@ -139,43 +140,6 @@ impl Encoder {
             stack_ns: 0,
             scratch: Vec::new(),
         }
-    }
-
-    pub(crate) fn iteration(&mut self, iteration: &Iteration, lane: LaneId) {
-        let Some(state) = self.lanes.get_mut(lane.0 as usize) else { return };
-        let cpu = if iteration.cpu_ns.is_some() { tag::ITERATION_CPU } else { 0 };
-        let tokens = if iteration.tokens.is_some() { tag::ITERATION_TOKENS } else { 0 };
-        let mut record = Record::new(room(&mut self.bytes, self.used), tag::ITERATION | cpu | tokens);
-        let kind = KINDS.iter().position(|kind| *kind == iteration.kind).unwrap_or(0) as u64;
-        let (number, begin_ns) = state.next_iteration();
-        let end_ns = end(iteration.begin_ns, iteration.duration_ns);
-        record.number(u64::from(lane.0) << 3 | kind);
-        record.signed(iteration.number.wrapping_sub(number).cast_signed());
-        record.signed(iteration.begin_ns.wrapping_sub(begin_ns));
-        record.signed(end_ns.wrapping_sub(state.end_ns));
-        for value in [iteration.cpu_ns, iteration.tokens].into_iter().flatten() {
-            record.number(value);
-        }
-        let length = record.length;
-        *state = LaneState { end_ns, iteration: iteration.number, iteration_end_ns: Some(end_ns), ..*state };
-        self.seen(iteration.begin_ns, iteration.duration_ns);
-        self.took(length);
-    }
-
-    pub(crate) fn flow(&mut self, flow: &Flow, lane: LaneId) {
-        let Some(state) = self.lanes.get(lane.0 as usize) else { return };
-        let (tag, last) = match flow.end {
-            FlowEnd::Put => (tag::FLOW_PUT, &mut self.flows[0]),
-            FlowEnd::Take => (tag::FLOW_TAKE, &mut self.flows[1]),
-        };
-        let mut record = Record::new(room(&mut self.bytes, self.used), tag);
-        record.signed(flow.id.wrapping_sub(*last).cast_signed());
-        record.small(lane.0);
-        record.signed(flow.time_ns.wrapping_sub(state.end_ns));
-        let length = record.length;
-        *last = flow.id;
-        self.seen(flow.time_ns, 0);
-        self.took(length);
     }
 
     /// Bytes so far.

@@ -62,13 +62,20 @@ fn run(parts: &Receiver<PathBuf>, problem: &Mutex<Option<String>>) {
     }
 }
 
-/// Packs a plain part, and removes it.
+/// Packs a plain part, and removes it. If another packer is at it, as one may be that the run's last writer left behind, the
+/// part is left to that one.
 pub(crate) fn pack(plain: &Path) -> Result<()> {
     let packed = parts::packed(plain);
     if !packed.exists() {
-        let beside = packed.with_extension("zst.part");
-        write(plain, &beside)?;
-        fs::rename(&beside, &packed).map_err(Error::io(&packed, "write it"))?;
+        let beside = parts::beside(plain);
+        let Some(file) = parts::claim(&beside).map_err(Error::io(&beside, "write it"))? else { return Ok(()) };
+        if packed.exists() {
+            // The other one has just ended, so that this file is of no use.
+            let _ = fs::remove_file(&beside);
+        } else {
+            write(plain, &beside, &file)?;
+            fs::rename(&beside, &packed).map_err(Error::io(&packed, "write it"))?;
+        }
         if let Some(directory) = packed.parent() {
             // The new name must be on the disk before the old file goes. Not every file system lets a directory be synced.
             let _ = File::open(directory).and_then(|directory| directory.sync_all());
@@ -80,9 +87,9 @@ pub(crate) fn pack(plain: &Path) -> Result<()> {
     }
 }
 
-fn write(plain: &Path, beside: &Path) -> Result<()> {
+fn write(plain: &Path, beside: &Path, file: &File) -> Result<()> {
     let io = || Error::io(beside, "write it");
-    let file = File::create(beside).map_err(io())?;
+    file.set_len(0).map_err(io())?;
     let packer = zstd::Encoder::new(BufWriter::new(file), LEVEL).map_err(io())?;
     let mut csv = csv::Writer::from_writer(packer);
     let wrote = |e: csv::Error| io()(e.into());

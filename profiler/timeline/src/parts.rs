@@ -5,7 +5,7 @@
 //! cut short, each part is there as one file or the other, or as both; readers take the packed one then.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -35,9 +35,11 @@ pub(crate) fn list(live: &Path) -> Result<BTreeMap<u32, PathBuf>> {
 pub(crate) fn left_over(live: &Path) -> Result<Vec<PathBuf>> {
     let numbers = list(live)?.into_keys();
     let plain: Vec<PathBuf> = numbers.map(|number| plain(live, number)).collect();
-    for beside in plain.iter().map(|part| packed(part).with_extension("zst.part")) {
-        // If it cannot be removed it is written over.
-        let _ = fs::remove_file(beside);
+    for beside in plain.iter().map(|part| beside(part)).filter(|beside| beside.exists()) {
+        // Unless it is being written now. If it cannot be removed it is written over.
+        if let Ok(Some(_claimed)) = claim(&beside) {
+            let _ = fs::remove_file(&beside);
+        }
     }
     Ok(plain.into_iter().filter(|part| part.exists()).collect())
 }
@@ -53,6 +55,22 @@ pub(crate) fn packed(plain: &Path) -> PathBuf {
     let mut name = plain.as_os_str().to_owned();
     name.push(".zst");
     name.into()
+}
+
+/// Where the packed file of a plain part is written.
+pub(crate) fn beside(plain: &Path) -> PathBuf {
+    packed(plain).with_extension("zst.part")
+}
+
+/// The file beside a part, locked for as long as it is open; `None` if another packer holds it, or has just put it in place.
+pub(crate) fn claim(beside: &Path) -> std::io::Result<Option<File>> {
+    let file = File::options().create(true).write(true).truncate(false).open(beside)?;
+    if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+        return Ok(None);
+    }
+    let (ours, there) = (file.metadata()?, fs::metadata(beside));
+    let same = there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino()));
+    Ok(same.then_some(file))
 }
 
 /// The parts that a reader takes, in order, and the live file, opened. The live file is the one that follows these parts,

@@ -41,26 +41,28 @@ impl Shapes {
 }
 
 impl<V: Visit> Decoder<'_, '_, V> {
-    /// Reads spans for as long as they are of the last one's lane and iteration, as most are: what would be looked up for
-    /// each is at hand. At most `left` are left of the block; returns how many were read, and what follows.
+    /// Reads spans for as long as they are of the last one's lane, as most are: what would be looked up for each is at
+    /// hand. At most `left` are left of the block; returns how many were read, and what follows.
     #[inline]
     pub(super) fn spans<'r>(&mut self, mut rest: &'r [u8], left: u32) -> Option<(u32, &'r [u8])> {
-        const SAME: u8 = SAME_LANE | SAME_ITERATION;
         let place = usize::try_from(self.last_lane).unwrap_or(usize::MAX);
         let (Some(state), Some(lane)) = (self.states.lanes.get_mut(place), self.ids.lanes.get(place)) else {
             return Some((0, rest));
         };
-        let (lane, iteration, mut end_ns) = (LaneId(*lane), state.span_iteration.checked_sub(1), state.end_ns);
+        let (lane, mut of_iteration, mut end_ns) = (LaneId(*lane), state.span_iteration, state.end_ns);
         let (shapes, next_index) = (&self.states.shapes.all, self.states.next_index.as_mut_slice());
         let mut count = 0;
         while count < left {
             let room: &[u8; ROOM] = rest.first_chunk()?;
             let Shape { flags, depth, local, name } = shapes[usize::from(room[0] & !tag::SPAN)];
-            if room[0] < tag::SPAN || flags & SAME != SAME {
+            if room[0] < tag::SPAN || flags & SAME_LANE == 0 {
                 break;
             }
             let mut input = Room::behind_tag(room);
             let lengths = input.byte();
+            if flags & SAME_ITERATION == 0 {
+                of_iteration = of_iteration.wrapping_add_signed(input.signed()?);
+            }
             let index = if flags & INDEX != 0 {
                 let next = next_index.get_mut(local as usize)?;
                 let index = if flags & INDEX_NEXT != 0 { *next } else { input.number()? };
@@ -71,11 +73,12 @@ impl<V: Visit> Decoder<'_, '_, V> {
             };
             let (begin_ns, duration_ns, device) = times(&mut input, lengths, flags, end_ns);
             end_ns = begin_ns.wrapping_add(duration_ns.cast_signed());
+            let iteration = of_iteration.checked_sub(1);
             self.visit.span(Span { name, lane, iteration, index, depth, begin_ns, duration_ns, device });
             rest = rest.get(input.length..)?;
             count += 1;
         }
-        state.end_ns = end_ns;
+        (state.span_iteration, state.end_ns) = (of_iteration, end_ns);
         Some((count, rest))
     }
 

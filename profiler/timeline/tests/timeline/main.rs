@@ -5,6 +5,7 @@
 mod csv;
 mod damage;
 mod faults;
+mod fuzz;
 mod golden;
 mod keep;
 mod later;

@@ -134,6 +134,24 @@ fn a_crash_at_any_moment_loses_and_doubles_nothing() {
 }
 
 #[test]
+fn a_part_that_another_packer_is_at_is_left_to_it() {
+    let (directory, path) = run();
+    write(&path, PLAIN, 0..30);
+    let [plain, packed, beside] =
+        ["", ".zst", ".zst.part"].map(|end| directory.path().join(format!("iterations-000001.csv{end}")));
+    let other = fs::File::create(&beside).unwrap();
+    other.lock().unwrap();
+    drop(IterationsWriter::with_options(&path, PACKED).unwrap());
+    wait_for("the other parts", || files(directory.path()).iter().filter(|n| n.ends_with(".csv")).count() == 2);
+    assert!(plain.exists() && beside.exists() && !packed.exists(), "{:?}", files(directory.path()));
+    assert_eq!(same(read_iterations(&path).unwrap()), same(plain_rows(30)));
+    drop(other);
+    drop(IterationsWriter::with_options(&path, PACKED).unwrap());
+    wait_for("the first part", || packed.exists() && !plain.exists());
+    assert_eq!(same(read_iterations(&path).unwrap()), same(plain_rows(30)));
+}
+
+#[test]
 fn a_part_that_is_damaged_stays_plain() {
     let (directory, path) = run();
     write(&path, PLAIN, 0..30);
