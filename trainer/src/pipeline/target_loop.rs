@@ -85,6 +85,9 @@ impl<'a> TargetForwardLoop<'a> {
         let _span = span!("target.copy", &self.target.stream);
         // From GPU to GPU by way of the host; on one device there is nothing to copy.
         let stays = self.target.device() == self.drafter_device;
+        // The host waits for the device there.
+        let waits = !stays && self.target.device().is_cuda();
+        let _sync = waits.then(|| span!("sync.copy"));
         let taps = if stays { taps } else { taps.to_device(Device::Cpu) };
         HiddenStates { number: batch.number, samples: batch.samples, taps }
     }
