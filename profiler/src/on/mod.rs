@@ -10,6 +10,7 @@ mod account;
 mod allocator;
 mod clock;
 mod clock_map;
+mod constants;
 mod control;
 mod cost;
 mod cpu;

@@ -11,6 +11,7 @@ use dflash_timeline::{IterationsWriter, SegmentWriter};
 
 use super::account::Source;
 use super::clock_map::ClockMap;
+use super::constants::Constants;
 use super::control::SoFar;
 use super::cost::{self, Budget};
 use super::event::Remark;
@@ -39,6 +40,7 @@ pub(crate) struct Writer {
     map: ClockMap,
     out: Output,
     budget: Budget,
+    constants: Constants,
     write_every: Duration,
     sample_every: Option<Duration>,
 }
@@ -68,6 +70,7 @@ impl Writer {
             retired_faults: Totals::default(),
             map,
             budget: Budget::new(options.max_overhead),
+            constants: Constants::default(),
             write_every: options.write_every,
             sample_every: options.sample_every,
         })
@@ -191,6 +194,7 @@ impl Writer {
     }
 
     fn write(&mut self) {
+        self.constants.say(&self.hub, &mut self.out);
         let (timing, expired_ns) = (&self.hub.device.timing, i64::MIN);
         let mut desk = Desk { map: &self.map, out: &mut self.out, timing, expired_ns };
         self.feeds.iter_mut().for_each(|feed| feed.write_ahead(&mut desk));

@@ -194,7 +194,7 @@ const ANCHOR_STREAM: u64 = 1 << 63;
 fn note_capacities(profiler: &Profiler, config: &Config) {
     let queues = [("batches", config.pipeline.batch_queue), ("hidden_states", config.pipeline.hs_queue)];
     for (name, capacity) in queues {
-        profiler.counter(&format!("queue.{name}.capacity"), "items").record(capacity as f64);
+        profiler.constant(&format!("queue.{name}.capacity"), "items", capacity as f64);
     }
 }
 
