@@ -110,6 +110,12 @@ impl Profiler {
     }
 }
 
+/// No GPU is asked.
+#[must_use]
+pub fn gpu_details() -> Vec<crate::timeline::GpuDetails> {
+    Vec::new()
+}
+
 /// Requests that never come.
 #[derive(Clone, Debug, Default)]
 pub struct Requests;

@@ -40,5 +40,6 @@ pub use iteration::{IterationGuard, begin_iteration};
 pub use lane::{Lane, LaneGuard, add_time, flow_put, flow_take, take_stats};
 pub use level::{level, set_level};
 pub use profiler::{Counter, Profiler};
+pub use samplers::gpu_details;
 pub use site::Site;
 pub use span::SpanGuard;

@@ -25,6 +25,8 @@ pub struct TrainOptions {
     pub command: Vec<String>,
     /// The configuration file, as it was given, for messages.
     pub config_name: String,
+    /// The commit that the program was built from, for run.json.
+    pub commit: Option<String>,
 }
 
 /// A finished training.
@@ -67,7 +69,7 @@ pub fn train(
 ) -> Result<Trained, TrainError> {
     let loaded = load(config, options)?;
     let target_config = loaded.target.config.clone();
-    let run = RunDir::create(&config.run.dir, &config.run.name, manifest(config, options))?;
+    let run = RunDir::create(&config.run.dir, &config.run.name, manifest(config, options, &loaded))?;
     begun(&run);
     let work = || record(config, loaded, &target_config, &run, observer, stop);
     // Outside the lanes too, running out of memory arrives as a panic of tch.
@@ -87,8 +89,7 @@ fn record(
     observer: &dyn Observer,
     stop: Stop<'_>,
 ) -> Result<Trained, TrainError> {
-    let gpus = loaded.target.device().is_cuda() || loaded.drafter_device.is_cuda();
-    let profiler = start_profiler(run, config, gpus)?;
+    let profiler = start_profiler(run, config, on_gpu(&loaded))?;
     let requests = profiler.requests();
     let stop = || stop() || requests.stop();
     let outcome = run_pipeline(config, loaded, run, &profiler, observer, &stop);
@@ -96,6 +97,11 @@ fn record(
     // After the end: the last blocks may be the ones that find no room.
     let trouble = profiler.trouble();
     export(outcome?, target, run, config, trouble)
+}
+
+/// Whether a worker is on a GPU.
+fn on_gpu(loaded: &Loaded) -> bool {
+    loaded.target.device().is_cuda() || loaded.drafter_device.is_cuda()
 }
 
 fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
@@ -141,10 +147,15 @@ fn texts(dataset: &PreloadedDataset) -> Vec<Text> {
     dataset.samples().iter().map(text).collect()
 }
 
-fn manifest(config: &Config, options: &TrainOptions) -> Manifest {
+fn manifest(config: &Config, options: &TrainOptions, loaded: &Loaded) -> Manifest {
     let mut manifest = Manifest::default();
     manifest.command.clone_from(&options.command);
     manifest.version = env!("CARGO_PKG_VERSION").to_owned();
+    manifest.commit.clone_from(&options.commit);
+    if on_gpu(loaded) {
+        manifest.gpu_details = dflash_profiler::gpu_details();
+        manifest.gpus = manifest.gpu_details.iter().map(|gpu| gpu.name.clone()).collect();
+    }
     manifest.config = serde_json::to_value(config).unwrap_or_default();
     manifest
 }
