@@ -28,6 +28,7 @@ test: setup ## all tests: with libtorch, then the read side without it
 soak: ## 72 simulated hours of recording (an hour; HOURS=2: minutes), 1,000 starts of CPU sampling
 	cargo run --release -p dflash-timeline --example soak -- $(or $(HOURS),72)
 	cargo test --release -p dflash-sys --test beside_cpp -- --ignored
+	$(CARGO) test -p dflash --test integration -- --ignored a_thousand_starts
 
 lint: ## formatting, clippy, documentation, shell scripts
 	scripts/need cargo g++ python3 pip
