@@ -31,6 +31,7 @@ parity: setup ## the trainer beside transformers, SpecForge, z-lab and torch: ea
 soak: ## 72 simulated hours of recording (an hour; HOURS=2: minutes), 1,000 starts of CPU sampling
 	cargo run --release -p dflash-timeline --example soak -- $(or $(HOURS),72)
 	cargo test --release -p dflash-sys --test beside_cpp -- --ignored
+	$(CARGO) test -p dflash --test integration -- --ignored a_thousand_starts
 
 fuzz: ## recordings changed at random, and read; SECONDS=60: for so long instead of 600
 	SECONDS=$(or $(SECONDS),600) cargo test -p dflash-timeline --test timeline -- --ignored --exact fuzz::for_long

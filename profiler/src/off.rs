@@ -57,6 +57,10 @@ impl Profiler {
         Err("nothing is recorded: this program was built without the feature `spans`".to_owned())
     }
 
+    /// Does nothing.
+    #[inline(always)]
+    pub fn constant(&self, _name: &str, _unit: &str, _value: f64) {}
+
     /// Requests that never come.
     #[must_use]
     pub fn requests(&self) -> Requests {
@@ -104,6 +108,12 @@ impl Profiler {
     pub fn lanes(&self) -> Vec<LaneAccount> {
         Vec::new()
     }
+}
+
+/// No GPU is asked.
+#[must_use]
+pub fn gpu_details() -> Vec<crate::timeline::GpuDetails> {
+    Vec::new()
 }
 
 /// Requests that never come.

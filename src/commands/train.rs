@@ -49,7 +49,11 @@ impl Args {
 /// Prints the run directory as the last line on stdout; everything else goes to stderr.
 pub fn run(args: &Args) -> Result<ExitCode> {
     let config = args.config()?;
-    let options = TrainOptions { command: std::env::args().collect(), config_name: args.config.display().to_string() };
+    let options = TrainOptions {
+        command: std::env::args().collect(),
+        config_name: args.config.display().to_string(),
+        commit: option_env!("DFLASH_COMMIT").map(str::to_owned),
+    };
     let watcher = Watcher::new(config.train.steps, args.log_format);
     let stop = exit::stop_flag()?;
     let mut view = None;

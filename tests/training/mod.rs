@@ -3,6 +3,8 @@
 
 mod control;
 mod prepare;
+mod running;
+mod sampling;
 pub mod tiny;
 mod top;
 
@@ -20,6 +22,7 @@ fn from_prompts_to_a_report() {
     let run = place.ok(&["train", "tiny.toml", "--log-format", "json"]).trim().to_owned();
     let export = place.path(&run).join("checkpoints/export");
     assert!(export.join("model.safetensors").is_file() && export.join("config.json").is_file());
+    says_what_ran(&place, &run);
     let metrics = fs::read_to_string(place.path(&run).join("metrics.csv")).unwrap();
     assert_eq!(metrics.lines().count(), 1 + 3, "a header, steps 5, 10 and 12: {metrics}");
 
@@ -39,6 +42,16 @@ fn from_prompts_to_a_report() {
     assert!(!place.ok(&["diff", &run, &run]).contains("regressed"));
     assert!(place.ok(&["top", &run, "--once"]).contains("drafter:0"));
     assert!(place.ok(&["runs"]).contains("finished"));
+}
+
+/// The commit is the one that the tests were built from, as the program was; on CPUs there is no GPU to name.
+fn says_what_ran(place: &Place, run: &str) {
+    let manifest: Value = serde_json::from_str(&fs::read_to_string(place.path(run).join("run.json")).unwrap()).unwrap();
+    assert_eq!(manifest["commit"].as_str(), option_env!("DFLASH_COMMIT"));
+    if std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(".git").exists() {
+        assert_eq!(manifest["commit"].as_str().map(str::len), Some(40), "{}", manifest["commit"]);
+    }
+    assert_eq!((&manifest["gpus"], &manifest["gpu_details"]), (&Value::Array(vec![]), &Value::Array(vec![])));
 }
 
 /// Every lane has all its stages, and they and the residue are the whole.

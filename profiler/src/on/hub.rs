@@ -28,6 +28,8 @@ pub(crate) struct Hub {
     pub iterations: Mutex<HashMap<(String, String), Arc<AtomicU64>>>,
     /// Name and unit of counters, by number.
     pub counters: Mutex<Vec<(String, String)>>,
+    /// Name, unit and value of counters that do not change.
+    pub constants: Mutex<Vec<(String, String, f64)>>,
     pub remarks: Remarks,
     pub threads: OwnThreads,
     /// Why the recording stopped.
@@ -93,6 +95,7 @@ impl Hub {
             new_lanes: Mutex::default(),
             iterations: Mutex::default(),
             counters: Mutex::default(),
+            constants: Mutex::default(),
             remarks,
             threads: OwnThreads::default(),
             trouble: Mutex::default(),

@@ -1,12 +1,12 @@
 //! A lane: one worker's thread of work. Made anywhere, entered by the thread that works.
 
+mod calls;
+
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-use dflash_timeline::record::FlowEnd;
 use rtrb::{Producer, RingBuffer};
 
 use super::allocator::AllocatorWatch;
@@ -16,11 +16,12 @@ use super::cpu::slots;
 use super::device::DeviceLane;
 use super::event::Event;
 use super::hub::{Hub, LaneShared, NewLane, bump};
-use super::level;
 use super::open::{DEEPEST, OpenSpans};
 use super::samplers::LaneThread;
 use super::stats::Stats;
-use crate::{AllocatorStats, Stat};
+use crate::AllocatorStats;
+
+pub use calls::{add_time, flow_put, flow_take, take_stats};
 
 /// Records between two looks at whether the writer must be woken before its time; far below a ring.
 const WAKE_EVERY: u64 = 1024;
@@ -220,40 +221,5 @@ impl Current {
     pub(crate) fn too_deep(&mut self) {
         bump(&self.shared.emitted, 1);
         bump(&self.shared.dropped, 1);
-    }
-}
-
-/// Notes that a hand-off was put on its way by this lane.
-pub fn flow_put(id: u64) {
-    flow(id, FlowEnd::Put);
-}
-
-/// Notes that a hand-off was taken by this lane; `id` is the one it was put with.
-pub fn flow_take(id: u64) {
-    flow(id, FlowEnd::Take);
-}
-
-fn flow(id: u64, end: FlowEnd) {
-    if level::current() != 0 {
-        with(|lane| {
-            let at = lane.clock.ticks();
-            lane.emit(Event::Flow { end, id, at });
-        });
-    }
-}
-
-/// What the calling thread's lane spent on each stage since the last call: stages in the order of their first use, then
-/// what [`add_time`] added, then `residue` and `total`. Of stages, only iterations of kind `Train` count; empty if there
-/// was nothing.
-#[must_use]
-pub fn take_stats() -> Vec<Stat> {
-    with(|lane| lane.stats.take(&lane.clock)).unwrap_or_default()
-}
-
-/// Adds a time that no span took to the stats of the calling thread's lane, for the next [`take_stats`]. It is no stage:
-/// `residue` stays what it is. Without a lane, and at the level `off`, it does nothing.
-pub fn add_time(name: &'static str, duration: Duration) {
-    if level::current() != 0 {
-        with(|lane| lane.stats.add_time(name, duration));
     }
 }

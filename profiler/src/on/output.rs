@@ -150,6 +150,11 @@ impl Output {
         self.stream.as_ref().map_or(0, SegmentWriter::bytes)
     }
 
+    /// Number of the segment that is being written.
+    pub(crate) fn segment(&self) -> u32 {
+        self.stream.as_ref().map_or(0, SegmentWriter::segment)
+    }
+
     /// CPU time of the thread that syncs the stream.
     pub(crate) fn sync_cpu_ns(&self) -> u64 {
         self.stream.as_ref().map_or(0, |stream| stream.sync_stats().cpu_ns)

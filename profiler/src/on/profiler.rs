@@ -88,6 +88,18 @@ impl Profiler {
         Counter(self.0.as_ref().map(|inner| (Arc::clone(&inner.hub), inner.hub.counter(name, unit))))
     }
 
+    /// Notes a value that holds for the whole recording, e.g. `queue.batches.capacity` in `items`. At whatever level, and
+    /// every ten seconds again: it is in each part of the timeline that is kept or looked at. Noted again, the last value
+    /// counts.
+    pub fn constant(&self, name: &str, unit: &str, value: f64) {
+        let Some(inner) = &self.0 else { return };
+        let mut constants = lock(&inner.hub.constants);
+        match constants.iter_mut().find(|(n, u, _)| n == name && u == unit) {
+            Some(known) => known.2 = value,
+            None => constants.push((name.to_owned(), unit.to_owned(), value)),
+        }
+    }
+
     /// Notes something in the timeline, at whatever level.
     pub fn mark(&self, severity: Severity, text: &str) {
         if let Some(inner) = &self.0 {

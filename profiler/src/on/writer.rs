@@ -1,16 +1,19 @@
 //! The thread `dflash-writer`: empties the rings, writes blocks and iterations.csv, samples its own cost.
 
+mod books;
+
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dflash_timeline::record::{Anchor, Mark, OpenSpan, Totals};
+use dflash_timeline::record::{Anchor, Mark, Totals};
 use dflash_timeline::{IterationsWriter, SegmentWriter};
 
 use super::account::Source;
 use super::clock_map::ClockMap;
+use super::constants::Constants;
 use super::control::SoFar;
 use super::cost::{self, Budget};
 use super::event::Remark;
@@ -39,6 +42,7 @@ pub(crate) struct Writer {
     map: ClockMap,
     out: Output,
     budget: Budget,
+    constants: Constants,
     write_every: Duration,
     sample_every: Option<Duration>,
 }
@@ -68,6 +72,7 @@ impl Writer {
             retired_faults: Totals::default(),
             map,
             budget: Budget::new(options.max_overhead),
+            constants: Constants::default(),
             write_every: options.write_every,
             sample_every: options.sample_every,
         })
@@ -174,23 +179,8 @@ impl Writer {
         self.collect_until(i64::MAX);
     }
 
-    fn sample(&mut self) {
-        let cpu_ns = dflash_sys::thread_cpu_ns() + self.hub.device.cpu_ns.load(Ordering::Relaxed);
-        let readings = [
-            ("profiler.cpu", "ns", cpu_ns as f64),
-            ("profiler.sync.cpu", "ns", self.out.sync_cpu_ns() as f64),
-            ("profiler.bytes", "bytes", self.out.bytes() as f64),
-        ];
-        let time_ns = dflash_sys::monotonic_ns();
-        for (name, unit, value) in readings {
-            self.out.own_sample(name, unit, time_ns, value);
-        }
-        for (role, cpu_ns) in self.hub.threads.cpu_ns() {
-            self.out.own_sample(role.counter(), "ns", time_ns, cpu_ns as f64);
-        }
-    }
-
     fn write(&mut self) {
+        self.constants.say(&self.hub, &mut self.out);
         let (timing, expired_ns) = (&self.hub.device.timing, i64::MIN);
         let mut desk = Desk { map: &self.map, out: &mut self.out, timing, expired_ns };
         self.feeds.iter_mut().for_each(|feed| feed.write_ahead(&mut desk));
@@ -205,31 +195,6 @@ impl Writer {
         let (open, totals) = self.state();
         let (totals, accounts) = self.out.end(&open, totals);
         Ended { totals, lanes: accounts.report() }
-    }
-
-    /// What is open, and the totals so far.
-    fn state(&mut self) -> (Vec<OpenSpan>, Totals) {
-        self.count_made();
-        let (map, out) = (&self.map, &mut self.out);
-        let open: Vec<OpenSpan> = self.feeds.iter().flat_map(|feed| feed.open(map, out)).collect();
-        let faults = self.feeds.iter().fold(self.retired_faults, |sum, feed| sum.plus(&feed.faults()));
-        let open_spans = open.len() as u64 + self.retired_faults.open;
-        let Totals { emitted, dropped, .. } = self.out.accounts.totals();
-        (open, Totals { emitted, dropped, open: open_spans, ..faults })
-    }
-
-    /// Asks everybody what he has made so far.
-    fn count_made(&mut self) {
-        let accounts = &mut self.out.accounts;
-        accounts.forget_made();
-        self.retired.iter().for_each(|(source, emitted, dropped)| accounts.made(*source, *emitted, *dropped));
-        for feed in &self.feeds {
-            let (emitted, dropped) = feed.made();
-            accounts.made(feed.source, emitted, dropped);
-        }
-        let (emitted, dropped) = self.hub.remarks.counts();
-        let own = self.out.own;
-        self.out.accounts.made(Source::NOBODY, emitted + own, dropped);
     }
 }
 

@@ -87,8 +87,8 @@ fn a_disk_that_fails_is_said_and_the_program_goes_on() {
     };
     (0..20).for_each(|_| step());
     assert_eq!(recording.profiler.trouble(), None);
-    // The next segment cannot be created.
-    fs::remove_dir_all(recording.run.timeline_dir()).unwrap();
+    // The next segment cannot be created. (Removing a folder would race with the creation of one.)
+    fs::rename(recording.run.timeline_dir(), recording.run.path().join("gone")).unwrap();
     let begin = Instant::now();
     let mut steps = 20;
     while recording.profiler.trouble().is_none() {

@@ -69,13 +69,13 @@ fn after_the_deadline_a_span_waits_no_longer() {
     stream.work(Duration::from_secs(3_600));
     let begun = Instant::now();
     step(&stream);
-    // In the stream at once; given up once the deadline has passed, by the recording's own clock.
+    // In the stream at once; its events are given up after three quarters of the deadline.
     wait(&recording, |timeline| timeline.spans.len() == 1);
     wait(&recording, |timeline| timeline.totals.unresolved == 1);
     let given_up = Instant::now();
     drop(lane);
     let (timeline, totals) = recording.finish();
-    assert!(given_up > begun + ms(100), "it was waited for");
+    assert!(given_up > begun + ms(70), "it was waited for");
     assert_eq!((timeline.spans.len(), totals.unresolved, timeline.spans[0].device), (1, 1, None));
 }
 

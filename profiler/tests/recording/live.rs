@@ -84,3 +84,29 @@ fn the_profiler_samples_the_process_and_itself() {
         assert!(values.iter().all(|value| value.is_finite() && *value >= 0.0), "{name}: {values:?}");
     }
 }
+
+#[test]
+fn what_holds_for_the_whole_recording_is_in_each_segment_that_is_kept() {
+    let recording = Recording::with(|options| {
+        options.level = Level::Off;
+        options.write_every = Duration::from_millis(5);
+        (options.stream.segment_bytes, options.stream.keep_bytes) = (16 << 10, Some(64 << 10));
+    });
+    recording.profiler.constant("queue.batches.capacity", "items", 3.0);
+    recording.profiler.constant("queue.batches.capacity", "items", 8.0);
+    let mut tail = Tail::open(&recording.run).unwrap();
+    // Marks are kept at every level; these push the first segments out.
+    let begin = Instant::now();
+    while tail.timeline().expired.segments < 3 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", tail.timeline().expired);
+        recording.profiler.mark(Severity::Info, &"x".repeat(4_000));
+        thread::sleep(Duration::from_millis(2));
+        tail.poll().unwrap();
+    }
+    let totals = recording.profiler.finish();
+    assert_eq!(totals.emitted, totals.written + totals.dropped);
+    let timeline = dflash_profiler::timeline::read(&recording.run).unwrap();
+    let values: Vec<f64> = timeline.samples.iter().map(|sample| sample.value).collect();
+    assert_eq!(timeline.counters[0].name, "queue.batches.capacity");
+    assert!(!values.is_empty() && values.iter().all(|value| *value == 8.0), "{values:?}");
+}

@@ -40,7 +40,7 @@ pub(crate) struct Files {
     keep_bytes: Option<u64>,
     /// Number of the attempt's first segment.
     pub first: u32,
-    number: u32,
+    pub number: u32,
     file: File,
     path: PathBuf,
     current: Part,

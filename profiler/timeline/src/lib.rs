@@ -46,7 +46,7 @@ mod visit;
 pub use error::{Error, Result};
 pub use files::StreamOptions;
 pub use iterations::{IterationRow, Iterations, IterationsWriter, PartOptions, iterations, read_iterations};
-pub use manifest::{MANIFEST_SCHEMA, Manifest, State};
+pub use manifest::{GpuDetails, MANIFEST_SCHEMA, Manifest, State};
 pub use metrics::{MetricsRow, MetricsWriter, read_metrics};
 pub use read::{ReadOptions, read, read_with, visit};
 pub use run_dir::RunDir;

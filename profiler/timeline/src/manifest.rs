@@ -39,6 +39,23 @@ impl State {
     }
 }
 
+/// A GPU that the process sees. What is not known is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct GpuDetails {
+    /// What the program calls it, e.g. `cuda:0`.
+    pub device: String,
+    /// Its maker's name for it.
+    pub name: String,
+    /// `GPU-…` or `MIG-…`.
+    pub uuid: String,
+    /// Its memory, bytes.
+    pub memory_bytes: Option<u64>,
+    /// The driver's version.
+    pub driver: Option<String>,
+}
+
 /// The contents of run.json. Fields that this version does not know are ignored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -70,6 +87,8 @@ pub struct Manifest {
     pub commit: Option<String>,
     /// Names of the GPUs; empty on a CPU run.
     pub gpus: Vec<String>,
+    /// The same GPUs, one by one.
+    pub gpu_details: Vec<GpuDetails>,
     /// The config as resolved.
     pub config: serde_json::Value,
     /// The unix socket over which the attempt that runs can be controlled on its host; rank 0's.
@@ -96,6 +115,7 @@ impl Default for Manifest {
             version: String::new(),
             commit: None,
             gpus: Vec::new(),
+            gpu_details: Vec::new(),
             config: serde_json::Value::Null,
             control: None,
             outcome: None,

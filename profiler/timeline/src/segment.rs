@@ -202,6 +202,12 @@ impl SegmentWriter {
         self.files.bytes
     }
 
+    /// Number of the segment that is being written.
+    #[must_use]
+    pub fn segment(&self) -> u32 {
+        self.files.number
+    }
+
     /// What the thread `dflash-sync` has done and cost; nothing if there is none.
     #[must_use]
     pub fn sync_stats(&self) -> SyncStats {

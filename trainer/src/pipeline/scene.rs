@@ -96,12 +96,12 @@ impl<'a> Scene<'a> {
     /// A depth says little without what it could be.
     fn note_capacities(&self, room: Room) {
         let note = |name: &str, unit: &str, value: f64| {
-            self.profiler.counter(&format!("queue.{name}.capacity"), unit).record(value);
+            self.profiler.constant(&format!("queue.{name}.capacity"), unit, value);
         };
         note("batches", "items", self.config.pipeline.batch_queue as f64);
         note("hidden_states", "items", room.items as f64);
         if room.bytes < u64::MAX {
-            self.profiler.counter("queue.hidden_states.bytes.capacity", "bytes").record(room.bytes as f64);
+            self.profiler.constant("queue.hidden_states.bytes.capacity", "bytes", room.bytes as f64);
         }
     }
 }

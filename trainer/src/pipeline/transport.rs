@@ -1,6 +1,7 @@
 //! How hidden states get from a target's device to a drafter's.
 
 use crate::config::Transport as Choice;
+use dflash_profiler::span;
 use tch::{Device, Tensor};
 
 /// One target's way to the drafters.
@@ -39,6 +40,9 @@ impl Transport for Peer {
 }
 
 fn moved(parts: &[Tensor], to: Device) -> Tensor {
+    // From a GPU to main memory the host waits for the device.
+    let waits = to == Device::Cpu && parts.iter().any(|part| part.device().is_cuda());
+    let _sync = waits.then(|| span!("sync.copy"));
     let copies: Vec<Tensor> = parts.iter().map(|part| part.to_device(to)).collect();
     joined(&copies)
 }

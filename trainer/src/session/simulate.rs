@@ -15,7 +15,7 @@ pub(super) fn simulate(
     stop: Stop<'_>,
     begun: impl FnOnce(&RunDir),
 ) -> Result<Trained, TrainError> {
-    let run = RunDir::create(&config.run.dir, &config.run.name, manifest(config, options))?;
+    let run = RunDir::create(&config.run.dir, &config.run.name, manifest(config, options, false))?;
     begun(&run);
     let trained = record(config, &run, observer, stop);
     let closed = close(&run, &trained);

@@ -26,6 +26,8 @@ pub struct TrainOptions {
     pub command: Vec<String>,
     /// The configuration file, as it was given, for messages.
     pub config_name: String,
+    /// The commit that the program was built from, for run.json.
+    pub commit: Option<String>,
 }
 
 /// A finished training.
@@ -72,7 +74,7 @@ pub fn train(
     }
     let loaded = load(config, options)?;
     let target_config = loaded.target_config.clone();
-    let run = RunDir::create(&config.run.dir, &config.run.name, manifest(config, options))?;
+    let run = RunDir::create(&config.run.dir, &config.run.name, manifest(config, options, on_gpu(&loaded)))?;
     begun(&run);
     let work = || record(config, loaded, &target_config, &run, observer, stop);
     // Outside the lanes too, running out of memory arrives as a panic of tch.
@@ -93,9 +95,7 @@ fn record(
     observer: &dyn Observer,
     stop: Stop<'_>,
 ) -> Result<Trained, TrainError> {
-    let gpus =
-        loaded.targets.iter().any(|t| t.device().is_cuda()) || loaded.drafter_devices.iter().any(|d| d.is_cuda());
-    let profiler = start_profiler(run, config, gpus)?;
+    let profiler = start_profiler(run, config, on_gpu(&loaded))?;
     let requests = profiler.requests();
     let stop = || stop() || requests.stop();
     let outcome = run_pipeline(config, loaded, run, &profiler, observer, &stop);
@@ -103,6 +103,11 @@ fn record(
     // After the end: the last blocks may be the ones that find no room.
     let trouble = profiler.trouble();
     export(outcome?, target, run, config, trouble)
+}
+
+/// Whether a worker is on a GPU.
+fn on_gpu(loaded: &Loaded) -> bool {
+    loaded.targets.iter().any(|t| t.device().is_cuda()) || loaded.drafter_devices.iter().any(|d| d.is_cuda())
 }
 
 fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
@@ -151,10 +156,15 @@ fn texts(dataset: &PreloadedDataset) -> Vec<Text> {
     dataset.samples().iter().map(text).collect()
 }
 
-pub(super) fn manifest(config: &Config, options: &TrainOptions) -> Manifest {
+pub(super) fn manifest(config: &Config, options: &TrainOptions, on_gpu: bool) -> Manifest {
     let mut manifest = Manifest::default();
     manifest.command.clone_from(&options.command);
     manifest.version = env!("CARGO_PKG_VERSION").to_owned();
+    manifest.commit.clone_from(&options.commit);
+    if on_gpu {
+        manifest.gpu_details = dflash_profiler::gpu_details();
+        manifest.gpus = manifest.gpu_details.iter().map(|gpu| gpu.name.clone()).collect();
+    }
     manifest.config = serde_json::to_value(config).unwrap_or_default();
     manifest
 }

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use dflash_timeline::record::Severity;
 use nvml_wrapper::Nvml;
 
+pub use nvml::gpu_details;
 pub(crate) use procs::LaneThread;
 use sink::{HubSink, Sink};
 use worker::{End, Stop, Worker};

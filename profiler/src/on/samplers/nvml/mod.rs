@@ -8,6 +8,7 @@
 //! mark says so.
 
 mod asker;
+mod details;
 mod device;
 mod gpus;
 mod library;
@@ -22,6 +23,7 @@ mod watch;
 use std::time::Duration;
 
 use asker::Clocks;
+pub use details::gpu_details;
 use dflash_timeline::record::Severity;
 use library::Library;
 use nvml_wrapper::Nvml;

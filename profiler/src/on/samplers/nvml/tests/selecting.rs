@@ -1,6 +1,7 @@
 //! Which GPUs are taken, as a table.
 
-use super::simulated::{card, mig};
+use super::simulated::{Machine, card, mig};
+use crate::on::samplers::nvml::details::details;
 use crate::on::samplers::nvml::gpus::{Gpu, Part};
 use crate::on::samplers::nvml::select::select;
 use crate::on::samplers::nvml::visible::Visible;
@@ -138,4 +139,14 @@ fn the_others_are_named_by_the_bus() {
     let chosen = select(&gpus, &options, &environment).chosen;
     let expected = [("cuda:0", 0), ("nvml:0", 2), ("nvml:2", 1), ("nvml:2.0", 3)];
     assert_eq!(chosen, expected.map(|(name, gpu)| (name.to_owned(), gpu)));
+}
+
+#[test]
+fn what_a_gpu_is_stands_in_the_order_of_cuda() {
+    let environment = Visible { devices: Some("1,0".to_owned()), order: None };
+    let found = details(Machine::new(vec![card(6), card(0), card(7)]), &environment);
+    let names: Vec<_> = found.iter().map(|gpu| (gpu.device.as_str(), gpu.uuid.as_str())).collect();
+    assert_eq!(names, [("cuda:0", "GPU-6666"), ("cuda:1", "GPU-0000")]);
+    assert!(found.iter().all(|gpu| gpu.driver.is_some() && gpu.memory_bytes.is_some_and(|bytes| bytes > 1 << 30)));
+    assert!(found.iter().all(|gpu| !gpu.name.is_empty()), "{found:?}");
 }
