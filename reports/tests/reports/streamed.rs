@@ -157,7 +157,7 @@ fn a_gigabyte() {
         "report as a page",
         Box::new(|| {
             let (report, merged) = Report::of_runs(runs, &Selection::default()).unwrap();
-            assert!(html(&report, &Charts::of(&report, &merged, &[])).len() < 1_000_000);
+            assert!(html(&report, &Charts::of(&report, &merged, &[])).len() < 4_000_000);
         }),
     );
     assert!(most_resident_mb() < 1000);
