@@ -1,12 +1,27 @@
 //! A report that goes through the stream says what one says that has all of it in memory.
 
 use crate::busy::Busy;
+use dflash_reports::flamegraph::{By, Graph, Time};
 use dflash_reports::history::History;
 use dflash_reports::report::{Charts, Report, html, table};
+use dflash_reports::sources::read_part;
 use dflash_reports::text::Look;
 use dflash_reports::timeline::{RunDir, read};
 use dflash_reports::window::Selection;
 use std::path::Path;
+
+/// Flame graphs of both ways.
+fn same_graphs(run: &RunDir, selection: &Selection) {
+    let timeline = read(run).unwrap();
+    let window = selection.resolve(&timeline).unwrap();
+    for time in [Time::Wall, Time::Device] {
+        let folded = |graph: &Graph| graph.folded();
+        let expected = Graph::of(&timeline, &window, time, By::Lane).map(|graph| folded(&graph));
+        let found = Graph::of_run(run, selection, time, By::Lane).map(|(graph, _)| folded(&graph));
+        assert_eq!(found.map_err(|e| e.to_string()), expected.map_err(|e| e.to_string()), "{selection:?} {time:?}");
+    }
+    assert_eq!(read_part(run, selection).unwrap().1, window);
+}
 
 /// The JSON of both ways, without what only a run has, or only a whole timeline.
 fn both(run: &RunDir, selection: &Selection, whole: bool) -> [serde_json::Value; 2] {
@@ -67,6 +82,7 @@ fn of_several_segments_ranks_and_lanes() {
     for window in ["1s..2s", "13s..", "..5500ms", "@1796040014..@1796040015.5", "7100ms..7141ms"] {
         let window = Some(window.parse().unwrap());
         equal(both(&run, &Selection { window, ..Selection::default() }, false), &format!("{window:?}"));
+        same_graphs(&run, &Selection { window, ..Selection::default() });
     }
     for last in ["1ms", "900ms", "1h"] {
         let last = Some(last.parse().unwrap());
@@ -92,6 +108,10 @@ fn of_many_iterations() {
     let (iterations, bytes) = (80_000, u64::MAX);
     let busy = Busy { ranks: 1, pairs: 1, segment_bytes: 8 << 20, iterations, bytes, restart_after: 0 };
     let (run, _) = busy.write(dir.path());
+    // Of 3,200 s a window reads itself and half a minute before.
+    let last = Some("10s".parse().unwrap());
+    let (part, _) = read_part(&run, &Selection { last, ..Selection::default() }).unwrap();
+    assert!((250 * 10..2_000 * 20).contains(&part.spans.len()), "{}", part.spans.len());
     let streamed = Report::of_runs(std::slice::from_ref(&run), &Selection::default()).unwrap().0;
     let mut exact: Vec<u64> = Vec::new();
     let timeline = read(&run).unwrap();
