@@ -6,7 +6,7 @@ use dflash_reports::history::History;
 use dflash_reports::report::{Charts, Report, html, table};
 use dflash_reports::sources::read_part;
 use dflash_reports::text::Look;
-use dflash_reports::timeline::{RunDir, read};
+use dflash_reports::timeline::{RunDir, SegmentWriter, read};
 use dflash_reports::window::Selection;
 use std::path::Path;
 
@@ -181,6 +181,43 @@ fn a_gigabyte() {
         }),
     );
     assert!(most_resident_mb() < 1000);
+}
+
+/// By hand, and optimised, on its own, as `a_gigabyte`: a run whose every span has another name.
+#[test]
+#[ignore = "seconds when it is optimised; prints what docs/measurements.md may hold"]
+fn a_million_names_of_a_run() {
+    use dflash_reports::timeline::record::{Iteration, Kind, Lane, Span, Totals};
+    let dir = tempfile::tempdir().unwrap();
+    let run = RunDir::create(dir.path(), "names", dflash_reports::timeline::Manifest::default()).unwrap();
+    let mut stream = SegmentWriter::create(&run, 0, 64 << 20).unwrap();
+    let lane = stream.lane(&Lane { name: "drafter:0".into(), device: "cpu".into(), rank: 0 });
+    let (index, depth, device, duration_ns) = (None, 0, None, 90);
+    for at in 0..1_000_000_i64 {
+        let (name, begin_ns, iteration) = (stream.name(&format!("drafter.stage{at}")), at * 100, at as u64 / 1000);
+        let span = Span { name, lane, iteration: Some(iteration), index, depth, begin_ns, duration_ns, device };
+        stream.span(&span).unwrap();
+        if at % 1000 == 999 {
+            let (number, begin_ns, kind) = (iteration, (at - 999) * 100, Kind::Train);
+            let (duration_ns, cpu_ns, tokens) = (100_000, None, None);
+            stream.iteration(&Iteration { lane, number, kind, begin_ns, duration_ns, cpu_ns, tokens }).unwrap();
+        }
+    }
+    stream.end(&[], Totals::default()).unwrap();
+    println!("at most {} MB resident while it was written", most_resident_mb());
+    let whole = Selection::default();
+    let (graph, _) = Graph::of_run(&run, &whole, Time::Wall, By::Lane).unwrap();
+    println!("flame graph: at most {} MB resident", most_resident_mb());
+    let mut folded = Vec::new();
+    graph.write_folded(&mut folded).unwrap();
+    println!("as folded stacks: at most {} MB resident", most_resident_mb());
+    drop((graph, folded));
+    let (report, merged) = Report::of_runs(std::slice::from_ref(&run), &whole).unwrap();
+    println!("report: at most {} MB resident", most_resident_mb());
+    assert_eq!(report.stages.lanes[0].rows.len(), 1_000_001);
+    assert!(html(&report, &Charts::of(&report, &merged, &[])).len() < 1_000_000);
+    println!("as a page: at most {} MB resident", most_resident_mb());
+    assert!(most_resident_mb() < 2000);
 }
 
 /// The most that this process had in memory.
