@@ -21,10 +21,11 @@ pub use change::Change;
 use crate::error::{Error, Result};
 use crate::passes::{Take, Taking, feed};
 use crate::scope::Scope;
+use crate::sources;
 use crate::walk::Window;
 use crate::window::Selection;
 use dflash_timeline::record::{Kind, LaneId};
-use dflash_timeline::{RunDir, Timeline};
+use dflash_timeline::{ReadOptions, RunDir, Timeline};
 use stacks::{ROOT, Stacks};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -122,14 +123,8 @@ impl Graph {
     /// # Errors
     /// As [`of`](Self::of), and if the run cannot be read.
     pub fn of_run(run: &RunDir, selection: &Selection, time: Time, by: By) -> Result<(Self, Timeline)> {
-        if selection.last.is_some() || selection.window.is_some() {
-            // Where a stretch of time begins and ends is known once the recording's ends are.
-            let timeline = dflash_timeline::read(run)?;
-            return Ok((Self::of(&timeline, &selection.resolve(&timeline)?, time, by)?, timeline));
-        }
-        let (lanes, ranks) = (selection.lanes.clone(), selection.ranks.clone());
-        let window = Window { lanes, ranks, ..Window::default() };
-        let (graph, timeline) = Self::gather(&Source::Run(run), &window, time, by)?;
+        let (window, options) = sources::part(run, selection)?;
+        let (graph, timeline) = Self::gather(&Source::Run(run, &options), &window, time, by)?;
         Ok((graph, timeline.into_owned()))
     }
 
@@ -154,7 +149,7 @@ impl Graph {
                 (cpu.finish(&timeline, by), timeline)
             }
         };
-        window.check_lanes(&timeline)?;
+        source.check(&timeline, window)?;
         if graph.total() > 0 {
             return Ok((graph, timeline));
         }
@@ -201,7 +196,8 @@ impl Graph {
 /// Where records come from.
 enum Source<'a> {
     Timeline(&'a Timeline),
-    Run(&'a RunDir),
+    /// And what of it is read.
+    Run(&'a RunDir, &'a ReadOptions),
 }
 
 impl<'a> Source<'a> {
@@ -212,10 +208,14 @@ impl<'a> Source<'a> {
                 feed(timeline, take);
                 Ok(Cow::Borrowed(timeline))
             }
-            Self::Run(run) => {
-                let options = dflash_timeline::ReadOptions::default();
-                Ok(Cow::Owned(dflash_timeline::visit(run, &options, &mut Taking(take))?))
-            }
+            Self::Run(run, options) => Ok(Cow::Owned(dflash_timeline::visit(run, options, &mut Taking(take))?)),
+        }
+    }
+
+    fn check(&self, timeline: &Timeline, window: &Window) -> Result<()> {
+        match self {
+            Self::Timeline(_) => window.check_lanes(timeline),
+            Self::Run(run, _) => sources::check(run, timeline, window),
         }
     }
 }

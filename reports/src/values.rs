@@ -39,7 +39,7 @@ impl Values {
             Ok(ns) => {
                 if self.short.len() == self.short.capacity() {
                     // A vector that doubles would leave up to half of its room empty.
-                    self.short.reserve_exact(self.short.len() / 4 + 4);
+                    self.short.reserve_exact(self.short.len() / 4 + 1);
                 }
                 self.short.push(ns);
             }

@@ -3,6 +3,7 @@
 use crate::exit;
 use crate::output::{OutputArg, say};
 use crate::run_arg::RunsArg;
+use crate::select_arg::SelectArg;
 use dflash_reports::diff::{
     Calibration, Comparison, Correction, Options, Outcome, Renames, SPLITS, Select, Side, calibrate, compare, duration,
     probability, share,
@@ -26,12 +27,8 @@ pub struct Args {
     /// A file of lines OLD=NEW
     #[arg(long, value_name = "FILE")]
     map_file: Option<PathBuf>,
-    /// Only this lane, such as drafter:0 (may be given several times)
-    #[arg(long = "lane", value_name = "LANE")]
-    lanes: Vec<String>,
-    /// Only this rank of a run of several processes (may be given several times)
-    #[arg(long = "rank", value_name = "RANK")]
-    ranks: Vec<u32>,
+    #[command(flatten)]
+    select: SelectArg,
     /// Instead of comparing, split one run against itself many times and print the rate of false alarms
     #[arg(long, value_name = "RUN", conflicts_with_all = ["a", "b", "map", "map_file"])]
     calibrate: Option<PathBuf>,
@@ -118,7 +115,7 @@ impl RuleArgs {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     args.output.check()?;
     let options = args.rule.options();
-    let select = Select { lanes: args.lanes.clone(), ranks: args.ranks.clone(), ..Select::default() };
+    let select = Select::from(args.select.selection());
     if let Some(run) = &args.calibrate {
         return calibrated(args, &calibrate(&args.named(run), &select, &options, args.splits)?);
     }

@@ -4,6 +4,7 @@ use crate::output::{OutputArg, say};
 use crate::run_arg::RunArg;
 use crate::select_arg::SelectArg;
 use anyhow::bail;
+use dflash_reports::sources::read_part;
 use dflash_reports::text::harmless;
 use dflash_reports::timeline::{self, State};
 use dflash_reports::trace::{Counts, Options, chrome, perfetto};
@@ -35,8 +36,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.output.is_terminal() && !args.chrome {
         bail!("a trace is no text for a terminal; name a file with -o, such as -o {}.pftrace", harmless(&run.name()));
     }
-    let timeline = timeline::read(&run)?;
-    let window = args.select.selection().resolve(&timeline)?;
+    let (timeline, window) = read_part(&run, &args.select.selection())?;
     let live = matches!(run.state(), Ok(State::Running));
     let options = Options { window, name: run.name(), live };
     let (counts, problems) = args.output.write_with(|mut out| {

@@ -54,6 +54,22 @@ fn a_regression_within_run_noise_is_named_but_does_not_exit_with_1() {
 }
 
 #[test]
+fn a_stretch_of_time_is_asked_for_as_everywhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let (a, b) = (recorded_run(dir.path(), "a", 1.0), recorded_run(dir.path(), "b", 1.2));
+    let (a, b) = (a.path().to_str().unwrap(), b.path().to_str().unwrap());
+    let all = dflash(dir.path(), &["diff", a, b]);
+    for stretch in [["--last", "1d"], ["--window", "0s.."], ["--window", "@-1000.."]] {
+        let said = dflash(dir.path(), &[&["diff", a, b][..], &stretch].concat());
+        assert_eq!((said.code, &said.stdout), (Some(1), &all.stdout), "{stretch:?}: {}", said.stderr);
+    }
+    let nothing = dflash(dir.path(), &["diff", a, b, "--window", "1d.."]);
+    assert_eq!(nothing.code, Some(2), "{}", nothing.stdout);
+    assert!(nothing.stderr.contains("nothing of the lanes, rank and time"), "{}", nothing.stderr);
+    assert_eq!(dflash(dir.path(), &["diff", a, b, "--last", "1s", "--window", "0s.."]).code, Some(2));
+}
+
+#[test]
 fn a_renamed_stage_and_runs_by_their_names() {
     let dir = tempfile::tempdir().unwrap();
     let (a, b) = (recorded_run(dir.path(), "a", 1.0), recorded_run(dir.path(), "b", 1.0));

@@ -1,9 +1,10 @@
 //! stages.csv, iterations.csv and figures.csv in other programs, with their default options: Python's csv, pandas, DuckDB;
-//! and in our own reader. A module that is not installed is a test that is skipped, and says so.
+//! and in our own reader. A module that is not installed is a test that is skipped, and says so; `make test` installs them
+//! (scripts/test-tools), and DFLASH_REQUIRE_TOOLS=1 makes it a failure.
 //!
 //! `DFLASH_PYTHON` names the interpreter (default: `python3`).
 
-use super::support::skipped;
+use super::support::lacks_tools;
 use dflash_reports::diff::Side;
 use dflash_reports::timeline::record::{Anchor, DeviceTime, Iteration, Kind, Lane, Span, Totals};
 use dflash_reports::timeline::{IterationRow, IterationsWriter, Manifest, RunDir, SegmentWriter, read_iterations};
@@ -80,7 +81,10 @@ fn python(out: &Path, module: &str, total: u64) {
     let interpreter = std::env::var_os("DFLASH_PYTHON").unwrap_or_else(|| "python3".into());
     let there = Command::new(&interpreter).args(["-c", &format!("import {module}")]).output();
     if !there.is_ok_and(|output| output.status.success()) {
-        return skipped(&format!("the CSV files in {module}"), &format!("{} has no {module}", interpreter.display()));
+        return lacks_tools(
+            &format!("the CSV files in {module}"),
+            &format!("{} has no {module}", interpreter.display()),
+        );
     }
     let total = total.to_string();
     let mut command = Command::new(&interpreter);

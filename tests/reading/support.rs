@@ -99,3 +99,10 @@ pub fn skipped(test: &str, why: &str) {
     // No stderr is no reason to fail.
     let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("SKIPPED {test}: {why}\n").as_bytes());
 }
+
+/// The same for want of what scripts/test-tools installs, which is a failure where DFLASH_REQUIRE_TOOLS=1 says so.
+pub fn lacks_tools(test: &str, why: &str) {
+    let required = std::env::var("DFLASH_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
+    assert!(!required, "{test} must run here (DFLASH_REQUIRE_TOOLS=1): {why}");
+    skipped(test, why);
+}

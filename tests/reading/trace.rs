@@ -1,11 +1,10 @@
 //! `dflash trace`, checked with the official classes where they are installed.
 
-use super::support::{dflash, recorded_run};
+use super::support::{dflash, lacks_tools, recorded_run};
 use dflash_reports::timeline::record::{Iteration, Kind, Lane, Span, Totals};
 use dflash_reports::timeline::{Manifest, RunDir, SegmentWriter, State, read};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,8 +37,7 @@ fn checked(trace: &Path) -> Option<Value> {
 }
 
 fn skip(why: &str) {
-    // That nobody reads it is no failure.
-    let _ = writeln!(std::io::stderr(), "skipped: {}", why.trim_end());
+    lacks_tools("a trace in the official classes", why.trim_end());
 }
 
 #[test]

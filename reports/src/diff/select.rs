@@ -1,6 +1,7 @@
 //! Which part of each run is compared.
 
 use super::gather::{Gathered, Total};
+use crate::window::{Moment, Selection};
 
 /// Which part of each run is compared. Everything by default. An iteration belongs to a stretch of time if it ends in it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,6 +25,19 @@ pub enum At {
     SinceStart(u64),
     /// Nanoseconds since 1970.
     Date(i64),
+}
+
+impl From<Selection> for Select {
+    /// Times since the start count from the begin of each run's first iteration, and the end is that of its last one.
+    fn from(selection: Selection) -> Self {
+        let Selection { last, window, lanes, ranks } = selection;
+        let at = |moment: Moment| match moment {
+            Moment::SinceStart(ns) => At::SinceStart(ns),
+            Moment::Date(ns) => At::Date(ns),
+        };
+        let (from, to) = window.map_or((None, None), |range| (range.from, range.to));
+        Self { lanes, ranks, from: from.map(at), to: to.map(at), last_ns: last.map(|length| length.0) }
+    }
 }
 
 impl Select {

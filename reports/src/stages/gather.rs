@@ -16,16 +16,32 @@ struct Node {
     depth: u8,
     spans: u64,
     host: Values,
-    /// Device time of the iterations that have one.
-    device: Values,
-    /// Host ÷ device time of those.
-    ratios: Ratios,
-    /// How far the device was behind at the stage's begin ÷ device time, of the same.
-    lags: Ratios,
-    /// The longest time on either clock of those.
-    longest_ns: u64,
+    /// Of the iterations that have a device time; most of many names have none.
+    device: Option<Box<OnDevice>>,
     /// Sums of the iteration at hand; `None` if it has not come by here.
     now: Option<Sums>,
+}
+
+/// What iterations with a device time add to a node.
+#[derive(Default)]
+struct OnDevice {
+    times: Values,
+    /// Host ÷ device time.
+    ratios: Ratios,
+    /// How far the device was behind at the stage's begin ÷ device time.
+    lags: Ratios,
+    /// The longest time on either clock.
+    longest_ns: u64,
+}
+
+impl OnDevice {
+    fn add(&mut self, sums: &Sums) {
+        let device_ns = sums.device_ns.max(1) as f64;
+        self.times.push(sums.device_ns);
+        self.ratios.push((sums.host_ns as f64 / device_ns) as f32);
+        self.lags.push((sums.lag_ns as f64 / device_ns) as f32);
+        self.longest_ns = self.longest_ns.max(sums.host_ns).max(sums.device_ns);
+    }
 }
 
 /// One node in one iteration. A part of the spans' device times would pass for less than it is: all or none.
@@ -144,10 +160,7 @@ impl Lane {
             let sums = node.now.take().unwrap_or_default();
             node.host.push(sums.host_ns);
             if !sums.untimed {
-                node.device.push(sums.device_ns);
-                node.ratios.push((sums.host_ns as f64 / sums.device_ns.max(1) as f64) as f32);
-                node.lags.push((sums.lag_ns as f64 / sums.device_ns.max(1) as f64) as f32);
-                node.longest_ns = node.longest_ns.max(sums.host_ns).max(sums.device_ns);
+                node.device.get_or_insert_default().add(&sums);
             }
             if node.depth == 0 {
                 add(&mut stages, sums.host_ns);
@@ -180,7 +193,7 @@ impl Lane {
     /// Device times of the iterations in which no stage lacks one that has one elsewhere.
     fn total_device(&mut self) -> Option<Stats> {
         let stages = self.forest.nodes.iter().enumerate();
-        let timed = stages.filter(|(_, (_, node))| node.depth == 0 && !node.device.is_empty());
+        let timed = stages.filter(|(_, (_, node))| node.depth == 0 && node.device.is_some());
         let timed = timed.fold(0, |bits, (at, _)| bits | bit(at));
         let mut whole = Values::default();
         let all = std::mem::take(&mut self.device_totals).into_iter();
@@ -231,9 +244,10 @@ impl Lane {
             let (place, node) = &mut self.forest.nodes[at];
             let host = node.host.stats();
             let stage = timeline.name(place.name);
-            let Node { ratios, lags, longest_ns, .. } = node;
-            let (longest_ns, host_ns) = (*longest_ns, host.total_ns);
-            let (ratio, lag, pairs) = (ratios.median(), lags.median(), ratios.len());
+            let (host_ns, on_device) = (host.total_ns, node.device.as_mut());
+            let (ratio, lag, pairs, longest_ns) = on_device.as_ref().map_or((None, None, 0, 0), |found| {
+                (found.ratios.median(), found.lags.median(), found.ratios.len(), found.longest_ns)
+            });
             let evidence = Evidence { stage, ratio, lag, pairs, longest_ns, host_ns, sync_ns };
             let row = StageRow {
                 hint: evidence.hint(),
@@ -242,7 +256,7 @@ impl Lane {
                 parent: None,
                 spans: node.spans,
                 host,
-                device: node.device.stats().known(),
+                device: on_device.and_then(|found| found.times.stats().known()),
                 share: share(host.total_ns, whole),
             };
             let parent = parent.map(|p| timeline.name(self.forest.nodes[p].0.name).to_owned());

@@ -5,6 +5,7 @@ use dflash_reports::diff::{At, Call, Comparison, Options, Outcome, Renames, Sele
 use dflash_reports::text::Look;
 use dflash_reports::timeline::record::{Anchor, Counter, Lane, Sample, Totals};
 use dflash_reports::timeline::{Manifest, RunDir, SegmentWriter, State};
+use dflash_reports::window::Selection;
 use std::path::{Path, PathBuf};
 
 const MS: f64 = 1e6;
@@ -145,6 +146,11 @@ fn a_part_can_be_asked_for() {
     assert_eq!(n(&Select { last_ns: Some(60 * SECOND), ..Select::default() }).unwrap(), 60);
     let (from, to) = (Some(At::SinceStart(100 * SECOND)), Some(At::Date(150 * SECOND as i64)));
     assert_eq!(n(&Select { from, to, ..Select::default() }).unwrap(), 50);
+    let asked = |last: Option<&str>, window: Option<&str>| {
+        let (last, window) = (last.map(|t| t.parse().unwrap()), window.map(|t| t.parse().unwrap()));
+        n(&Select::from(Selection { last, window, ..Selection::default() })).unwrap()
+    };
+    assert_eq!((asked(Some("60s"), None), asked(None, Some("100s..@150")), asked(None, None)), (60, 50, 300));
     let none = n(&Select { lanes: vec!["target:0".into()], ..Select::default() }).unwrap_err().to_string();
     assert!(none.contains("nothing of the lanes, rank and time that were asked for"), "{none}");
 }
