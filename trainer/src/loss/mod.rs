@@ -12,7 +12,7 @@ pub use weights::{decay, default_gamma};
 
 use crate::config::{Objective, Reduction, Train};
 use crate::drafter::Slots;
-use chunk::{Chunk, Chunks};
+use chunk::{Chunk, Chunks, Placed};
 use std::sync::Arc;
 use tch::{Device, Kind, Tensor};
 
@@ -106,15 +106,16 @@ pub fn evaluate(
     let flat = y.detach().flatten(0, 1);
     let mut sums = Sums::new(y.device());
     let mut gradient = Tensor::zeros_like(&flat);
+    let placed = Placed::new(slots, head, goal.gamma, teacher.is_some(), y.device());
     for range in Chunks::new(slots, goal) {
-        let chunk = Chunk::new(&flat, slots, range, head, teacher);
+        let chunk = Chunk::new(&flat, &placed, range, head, teacher);
         let told = tch::no_grad(|| chunk.run(goal, y.requires_grad()));
         if let Some(g) = &told.gradient {
             let _ = gradient.index_copy_(0, &told.index, g);
         }
         sums.add(told);
     }
-    let figures = Figures::new(&sums, slots, goal.block, flat.size()[0]);
+    let figures = Figures::new(&sums, &placed.index, goal.block, flat.size()[0]);
     let supervised = slots.len() as f64;
     let (denominator, weighted) = match (goal.reduction, goal.objective) {
         (Reduction::Rows, _) | (Reduction::Auto, Objective::Dpace) => (texts as f64, None),

@@ -7,6 +7,7 @@ use crate::data::{PreloadedDataset, cached};
 use crate::device;
 use crate::drafter::{self, DFlashDrafter, DrafterConfig, Init};
 use crate::error::TrainError;
+use crate::guards::{self, Subject};
 use crate::pipeline::lane::cause_text;
 use crate::pipeline::{self, Observer, Parts, Stop, Text};
 use crate::prepare;
@@ -114,7 +115,17 @@ fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
     let drafter_device = device::resolve(config.pipeline.drafter_device)?;
     let target = Target::load(&config.model.target, kind, target_device)?;
     let drafter = fresh_drafter(config, &target.config, kind, drafter_device)?;
+    guard(config, &target, &samples)?;
     Ok(Loaded { samples, target, drafter, drafter_device })
+}
+
+/// What would be learnt wrong in silence is an error here, before the first step.
+fn guard(config: &Config, target: &Target, samples: &[Text]) -> Result<(), TrainError> {
+    // Beside the target, wherever the one that learns is.
+    let drafter = fresh_drafter(config, &target.config, target.kind(), target.device())?;
+    let texts: Vec<_> = samples.iter().map(Text::row).collect();
+    let subject = Subject { target, drafter: &drafter, rule: config.train.anchor_rule, texts: &texts };
+    Ok(guards::check(&subject)?)
 }
 
 /// The drafter that a configuration begins with.
