@@ -65,6 +65,15 @@ impl Goal {
         }
     }
 
+    /// What the sum is divided by, as far as the host knows it; else the number of slots.
+    fn denominator(&self, slots: &Slots, texts: usize) -> f64 {
+        match (self.reduction, self.objective) {
+            (Reduction::Rows, _) | (Reduction::Auto, Objective::Dpace) => texts as f64,
+            (Reduction::SupervisedMean, _) | (Reduction::WeightedMean, Objective::Dpace) => slots.len() as f64,
+            _ => slots.slot.iter().map(|&k| f64::from(decay(k, self.gamma) as f32)).sum(),
+        }
+    }
+
     /// Decayed cross-entropy, weighted mean, all at once.
     #[must_use]
     pub fn cross_entropy(gamma: f64, block: i64) -> Self {
@@ -116,16 +125,13 @@ pub fn evaluate(
         sums.add(told);
     }
     let figures = Figures::new(&sums, &placed.index, goal.block, flat.size()[0]);
-    let supervised = slots.len() as f64;
-    let (denominator, weighted) = match (goal.reduction, goal.objective) {
-        (Reduction::Rows, _) | (Reduction::Auto, Objective::Dpace) => (texts as f64, None),
-        (Reduction::SupervisedMean, _) => (supervised, None),
-        (Reduction::WeightedMean, Objective::Dpace) => (supervised, Some(sums.weight.shallow_clone())),
-        _ => (slots.slot.iter().map(|&k| f64::from(decay(k, goal.gamma) as f32)).sum(), None),
+    let denominator = goal.denominator(slots, texts);
+    let by = match (goal.reduction, goal.objective) {
+        // Without a slot the sum is zero, whatever divides it.
+        _ if slots.is_empty() => sums.weight.ones_like(),
+        (Reduction::WeightedMean, Objective::Dpace) => sums.weight.shallow_clone(),
+        _ => Tensor::full([], denominator, (Kind::Float, y.device())),
     };
-    // Without a slot the sum is zero, whatever divides it.
-    let known = if slots.is_empty() { 1.0 } else { denominator };
-    let by = weighted.unwrap_or_else(|| Tensor::full([], known, (Kind::Float, y.device())));
     let value = &sums.numerator / &by;
     let numerator = &value * denominator;
     let mean = with_gradient(y, &gradient, &by, &value);
@@ -138,6 +144,8 @@ fn with_gradient(y: &Tensor, gradient: &Tensor, by: &Tensor, value: &Tensor) -> 
     if !y.requires_grad() {
         return value.shallow_clone();
     }
+    // A loss that is no number makes its gradient none: whoever adds gradients up must see it.
+    let by = by + value * 0.0;
     let gradient = (gradient / by).to_kind(y.kind()).view_as(y);
     // The product's value means nothing, and is taken away again: only its gradient is wanted.
     let product = (y * gradient).sum(Kind::Float);

@@ -108,7 +108,8 @@ fn a_target_is_the_same_however_its_files_store_it() {
         let map = |part: &[(String, Tensor)], file: &str| -> Vec<(String, serde_json::Value)> {
             part.iter().map(|(n, _)| (n.clone(), file.into())).collect()
         };
-        let map: serde_json::Map<_, _> = map(first, "a.safetensors").into_iter().chain(map(second, "b.safetensors")).collect();
+        let map: serde_json::Map<_, _> =
+            map(first, "a.safetensors").into_iter().chain(map(second, "b.safetensors")).collect();
         let index = serde_json::json!({ "weight_map": map }).to_string();
         std::fs::write(dir.path().join("model.safetensors.index.json"), index).unwrap();
         within(name, worst(&logits(dir.path()), &want), tolerance);
