@@ -112,7 +112,7 @@ fn shards_of_other_input_are_not_overwritten_unasked() {
 fn a_mask_token_outside_the_vocabulary() {
     let place = Place::new();
     place.ok(&["prepare", "tiny.toml"]);
-    replace(&place, "tiny.toml", "mask_token_id = 16", "mask_token_id = 60000");
+    replace(&place, "tiny.toml", "mask_token_id = 1472", "mask_token_id = 60000");
     says(&place.fails(2, &["train", "tiny.toml"]), &["mask_token_id 60000", "0..49152"]);
     assert!(!place.path("runs").exists(), "refused before a run directory is made");
 }

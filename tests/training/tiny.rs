@@ -100,7 +100,7 @@ min_loss_tokens = 8
 [drafter]
 layers = 2
 block_size = 4
-mask_token_id = 16
+mask_token_id = 1472
 [train]
 steps = 12
 batch = 2

@@ -1,10 +1,12 @@
 //! What an installation can use, and whether a model loads and answers.
 
 use crate::TextTools;
-use crate::config::{DeviceChoice, Dtype};
-use crate::data::{Conversation, Message};
+use crate::config::{self, AnchorRule, DeviceChoice, Dtype};
+use crate::data::{AssistantMask, Conversation, Message, PreloadedDataset, Sample, Tokenised, read_conversations};
 use crate::device;
+use crate::drafter::{DFlashDrafter, DrafterConfig, Init, Row};
 use crate::error::TrainError;
+use crate::guards::{self, Subject, Verdict};
 use crate::target::{GenerateOptions, Target, generate};
 use dflash_torch::{CudaLibrary, load_cuda};
 use std::path::Path;
@@ -31,6 +33,55 @@ fn bfloat16() -> String {
         Some(instructions) => format!("in hardware ({instructions})"),
         None => "emulated: use dtype = \"float32\" or \"auto\" on the CPU".to_owned(),
     }
+}
+
+/// What the guards ask about besides a model and its data.
+#[derive(Clone, Copy, Debug)]
+pub struct GuardOptions {
+    /// Stands for "to be predicted".
+    pub mask_token_id: i64,
+    /// B
+    pub block_size: usize,
+    /// Layers of the drafter, and taps of the target.
+    pub layers: usize,
+}
+
+/// Runs every guard on a model and its data: a folder of tokenised shards, or a JSONL file of conversations. Lines of (guard,
+/// what it says).
+///
+/// # Errors
+/// The model or the data are unusable; what a guard finds is in its line.
+pub fn guard(model: &Path, data: &Path, options: &GuardOptions) -> Result<Vec<(&'static str, Verdict)>, TrainError> {
+    let samples = samples(model, data)?;
+    let device = device::resolve(DeviceChoice::Auto)?;
+    let target = Target::load(model, device::kind(Dtype::Auto, device), device)?;
+    let shape = config::Drafter {
+        mask_token_id: options.mask_token_id,
+        block_size: options.block_size,
+        layers: options.layers,
+        ..config::Drafter::default()
+    };
+    let shape = DrafterConfig::for_target(&target.config, &shape);
+    let drafter = DFlashDrafter::fresh(&shape, Init { seed: 0, final_norm: 1.0 }, target.kind(), device);
+    let ids: Vec<Vec<i64>> = samples.iter().map(|s| s.ids.iter().map(|&id| i64::from(id)).collect()).collect();
+    let rows = samples.iter().zip(&ids).map(|(s, ids)| Row { ids, loss_mask: &s.loss_mask, ..Row::default() });
+    let texts: Vec<_> = rows.collect();
+    let subject = Subject { target: &target, drafter: &drafter, rule: AnchorRule::TwoSupervised, texts: &texts };
+    Ok(guards::all(&subject))
+}
+
+fn samples(model: &Path, data: &Path) -> Result<Vec<Sample>, TrainError> {
+    if data.is_dir() {
+        return Ok(PreloadedDataset::open(data)?.samples().to_vec());
+    }
+    let tools = TextTools::load(model)?;
+    let mask = AssistantMask::new(&tools.template, &tools.tokenizer)?;
+    let rows = read_conversations(data)?;
+    let sample = |row: &Conversation| {
+        let Tokenised { ids, loss_mask } = mask.tokenise(row)?;
+        Ok(Sample { id: row.id.clone(), ids, loss_mask })
+    };
+    rows.iter().map(sample).collect()
 }
 
 /// Loads a target and lets it answer a question, greedily.

@@ -32,6 +32,9 @@ pub enum TrainError {
         /// The configuration, as given.
         config: String,
     },
+    /// A guard found something that would be learnt wrong in silence.
+    #[error(transparent)]
+    Guard(#[from] crate::guards::Fault),
     /// Nothing to work on.
     #[error("{path}: {problem}", path = path.display())]
     Empty {

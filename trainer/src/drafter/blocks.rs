@@ -176,7 +176,7 @@ pub fn packed(rows: &[Row<'_>], longest: usize, device: Device) -> Option<Packed
 }
 
 impl Blocks {
-    /// Positions of the context's rows: [rows], or [b, rows] where documents are packed.
+    /// Positions of the context's rows: `[rows]`, or [b, rows] where documents are packed.
     pub fn context_positions(&self, rows: i64) -> Tensor {
         match &self.packed {
             Some(packed) => packed.positions.narrow(1, 0, rows),

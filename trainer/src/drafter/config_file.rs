@@ -49,14 +49,8 @@ impl DrafterConfig {
             "rope_parameters": { "rope_type": "default", "rope_theta": self.rope_theta },
             "use_cache": true,
         });
-        // Only where it is not what everyone assumes: no published drafter has these keys.
         if let Some(sliding) = self.sliding {
-            if !sliding.causal {
-                json["dflash_config"]["sliding_window_non_causal"] = true.into();
-            }
-            if sliding.rule == WindowRule::Anchor {
-                json["dflash_config"]["sliding_window_rule"] = "anchor".into();
-            }
+            note_rules(sliding, &mut json["dflash_config"]);
         }
         json
     }
@@ -71,6 +65,16 @@ impl DrafterConfig {
         let json: Value = serde_json::from_str(&text)
             .map_err(|e| ModelError::Config { path: path.clone(), message: format!("no JSON: {e}") })?;
         Fields { path, json }.read()
+    }
+}
+
+/// Only where it is not what everyone assumes: no published drafter has these keys.
+fn note_rules(sliding: Sliding, json: &mut Value) {
+    if !sliding.causal {
+        json["sliding_window_non_causal"] = true.into();
+    }
+    if sliding.rule == WindowRule::Anchor {
+        json["sliding_window_rule"] = "anchor".into();
     }
 }
 

@@ -56,6 +56,14 @@ const TOKENS: usize = 160;
 /// Blocks that a guard makes.
 const BLOCKS: usize = 6;
 
+/// Every guard; the first fault is an error.
+///
+/// # Errors
+/// A guard found something.
+pub fn check(subject: &Subject<'_>) -> Verdict {
+    all(subject).into_iter().try_for_each(|(_, verdict)| verdict)
+}
+
 /// Every guard by its name, with its verdict, in the order of the checks. Costs a few forward passes over short texts.
 #[must_use]
 pub fn all(subject: &Subject<'_>) -> Vec<(&'static str, Verdict)> {
@@ -79,12 +87,9 @@ pub fn all(subject: &Subject<'_>) -> Vec<(&'static str, Verdict)> {
 fn passes(subject: &Subject<'_>) -> Vec<(&'static str, Verdict)> {
     let Subject { target, drafter, texts, rule } = *subject;
     let block = drafter.config.block_size as usize;
-    let Some(row) = texts.iter().find(|row| !anchors::valid(&cut(row), rule, block).is_empty()) else {
-        let longer = fault("data", format!("no text has an anchor within its first {TOKENS} tokens"));
-        return vec![("data", longer)];
+    let Some((row, valid)) = texts.iter().find_map(|row| part(row, rule, block)) else {
+        return vec![("data", fault("data", format!("no text has an anchor that a part of {TOKENS} tokens holds")))];
     };
-    let row = cut(row);
-    let valid = anchors::valid(&row, rule, block);
     let drawn = anchors::draw(&valid, BLOCKS, &mut StdRng::seed_from_u64(0));
     let read = |ids: &[i64]| {
         let row = Row { ids, ..row };
@@ -107,13 +112,17 @@ fn passes(subject: &Subject<'_>) -> Vec<(&'static str, Verdict)> {
     ]
 }
 
-/// A text's beginning.
-fn cut<'a>(row: &Row<'a>) -> Row<'a> {
-    let end = row.ids.len().min(TOKENS);
-    Row {
-        ids: &row.ids[..end],
-        loss_mask: &row.loss_mask[..end],
-        documents: row.documents.map(|d| &d[..end]),
-        positions: row.positions.map(|p| &p[..end]),
-    }
+/// The part of a text around its first anchor, as a text of its own, and the anchors in it.
+fn part<'a>(row: &Row<'a>, rule: AnchorRule, block: usize) -> Option<(Row<'a>, Vec<usize>)> {
+    let first = *anchors::valid(row, rule, block).first()?;
+    let from = first.saturating_sub(TOKENS / 2);
+    let part = from..row.ids.len().min(from + TOKENS);
+    let row = Row {
+        ids: &row.ids[part.clone()],
+        loss_mask: &row.loss_mask[part.clone()],
+        documents: row.documents.map(|d| &d[part.clone()]),
+        positions: None,
+    };
+    let valid = anchors::valid(&row, rule, block);
+    (!valid.is_empty()).then_some((row, valid))
 }

@@ -4,7 +4,7 @@ use super::{Verdict, fault};
 use crate::target::Target;
 use tch::{Kind, Tensor};
 
-/// Tapped layers exist, ascend, and leave the last one out: what serving engines hand out for that is behind the final norm.
+/// Tapped layers exist, do not descend, and leave the last one out: what serving engines hand out for that is behind the final norm.
 ///
 /// # Errors
 /// Names the id.
@@ -21,7 +21,7 @@ pub fn tap_ids(ids: &[usize], layers: i64) -> Verdict {
             format!("layer {} is the last: its output is read behind the final norm when served", layers - 1),
         );
     }
-    match ids.windows(2).find(|pair| pair[0] >= pair[1]) {
+    match ids.windows(2).find(|pair| pair[0] > pair[1]) {
         Some(pair) => fault("tap_ids", format!("ids must ascend, found {} before {}", pair[0], pair[1])),
         None => Ok(()),
     }

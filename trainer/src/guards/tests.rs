@@ -156,7 +156,8 @@ fn name(verdict: Verdict) -> &'static str {
 #[test]
 fn tap_ids_beyond_the_model_are_seen() {
     assert_eq!(tap_ids(&[1, 6, 11], 24), Ok(()));
-    for ids in [&[][..], &[1, 24], &[1, 23], &[6, 1], &[1, 1]] {
+    assert_eq!(tap_ids(&[1, 2, 2, 2, 3], 6), Ok(()), "what the formula gives for a shallow target");
+    for ids in [&[][..], &[1, 24], &[1, 23], &[6, 1]] {
         assert_eq!(name(tap_ids(ids, 24)), "tap_ids", "{ids:?}");
     }
 }

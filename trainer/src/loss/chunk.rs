@@ -7,7 +7,7 @@ use crate::drafter::Slots;
 use crate::model::attention::likeliest;
 use crate::model::linear;
 use std::ops::Range;
-use tch::{Kind, Tensor};
+use tch::{Device, Kind, Tensor};
 
 /// Ranges of slots, each the slots of whole blocks.
 pub(super) struct Chunks<'a> {
@@ -37,15 +37,44 @@ impl Iterator for Chunks<'_> {
     }
 }
 
+/// What the slots need, brought to the device once for all chunks.
+pub(super) struct Placed<'a> {
+    slots: &'a Slots,
+    /// `[M]`: rows of the flat y
+    pub(super) index: Tensor,
+    /// `[M]`: rows of the head
+    labels: Tensor,
+    /// `[M]`: decay
+    decay: Tensor,
+    /// `[M]`: rows of the teacher
+    teacher: Option<Tensor>,
+}
+
+impl<'a> Placed<'a> {
+    pub(super) fn new(slots: &'a Slots, head: &HeadRows, gamma: f64, teaches: bool, device: Device) -> Self {
+        let place = |list: &[i64]| Slots::tensor(list, device);
+        let labels = match &head.row_of {
+            None => place(&slots.label),
+            Some(rows) => place(&slots.label.iter().map(|&id| rows[id as usize]).collect::<Vec<_>>()),
+        };
+        let decay: Vec<f32> = slots.slot.iter().map(|&k| decay(k, gamma) as f32).collect();
+        Self {
+            slots,
+            index: place(&slots.index),
+            labels,
+            decay: Tensor::from_slice(&decay).to_device(device),
+            teacher: teaches.then(|| place(&slots.teacher)),
+        }
+    }
+}
+
 /// Some slots on their way through the head.
 pub(super) struct Chunk<'a> {
-    slots: &'a Slots,
+    placed: &'a Placed<'a>,
     range: Range<usize>,
     head: &'a HeadRows,
     /// [M, D]
     picked: Tensor,
-    /// `[M]`: rows of the flat y
-    index: Tensor,
     teacher: Option<Tensor>,
 }
 
@@ -68,26 +97,25 @@ impl<'a> Chunk<'a> {
     /// y [b · N · B, D] without its graph.
     pub(super) fn new(
         y: &Tensor,
-        slots: &'a Slots,
+        placed: &'a Placed<'a>,
         range: Range<usize>,
         head: &'a HeadRows,
         teacher: Option<&Teacher>,
     ) -> Self {
-        let index = Slots::tensor(&slots.index[range.clone()], y.device());
-        let picked = y.index_select(0, &index);
-        let teacher = teacher.map(|teacher| {
-            let rows = Slots::tensor(&slots.teacher[range.clone()], y.device());
+        let picked = y.index_select(0, &part(&placed.index, &range));
+        let teacher = teacher.zip(placed.teacher.as_ref()).map(|(teacher, rows)| {
+            let rows = part(rows, &range);
             match teacher {
                 Teacher::Logits(logits) => logits.flatten(0, 1).index_select(0, &rows),
                 Teacher::Hidden(hidden) => linear(&hidden.flatten(0, 1).index_select(0, &rows), &head.weight, None),
             }
         });
-        Self { slots, range, head, picked, index, teacher }
+        Self { placed, range, head, picked, teacher }
     }
 
     /// Loss and, if wanted, gradient.
     pub(super) fn run(self, goal: &Goal, wants_gradient: bool) -> Told {
-        let labels = self.labels().unsqueeze(1);
+        let labels = part(&self.placed.labels, &self.range).unsqueeze(1);
         let logits = linear(&self.picked, &self.head.weight, None);
         let correct = likeliest(&logits).eq_tensor(&labels.squeeze_dim(1));
         let log_q = logits.to_kind(Kind::Float).log_softmax(-1, Kind::Float);
@@ -105,7 +133,7 @@ impl<'a> Chunk<'a> {
         let numerator = (each * &weights).sum(Kind::Float);
         let gradient = wants_gradient.then(|| self.gradient(log_q, aim, &labels, &weights));
         let weight = weights.sum(Kind::Float);
-        Told { numerator, weight, entropy, correct, overlap, gradient, index: self.index }
+        Told { numerator, weight, entropy, correct, overlap, gradient, index: part(&self.placed.index, &self.range) }
     }
 
     /// (q - t) · weight · head: t is the target's distribution, or one on the label.
@@ -120,33 +148,22 @@ impl<'a> Chunk<'a> {
     }
 
     fn weights(&self, entropy: &Tensor, goal: &Goal) -> Tensor {
-        let device = self.picked.device();
         if goal.objective != Objective::Dpace {
-            let weights: Vec<f32> = self.own(&self.slots.slot).iter().map(|&k| decay(k, goal.gamma) as f32).collect();
-            return Tensor::from_slice(&weights).to_device(device);
+            return part(&self.placed.decay, &self.range);
         }
         // Each slot in its block: the chunk's first block is row 0.
-        let index = self.own(&self.slots.index);
+        let index = &self.placed.slots.index[self.range.clone()];
         let first = index.first().map_or(0, |i| i / goal.block * goal.block);
         let blocks = index.last().map_or(0, |i| (i - first) / goal.block + 1);
-        let at = &self.index - first;
-        let whole = |kind| Tensor::zeros([blocks * goal.block], (kind, device));
+        let at = part(&self.placed.index, &self.range) - first;
+        let whole = |kind| Tensor::zeros([blocks * goal.block], (kind, entropy.device()));
         let shape = [blocks, goal.block];
         let dense = whole(Kind::Float).index_copy(0, &at, entropy).view(shape);
         let live = whole(Kind::Bool).index_fill(0, &at, 1).view(shape);
         dpace(&dense, &live, goal.alpha).view([-1]).index_select(0, &at)
     }
+}
 
-    fn own<'b>(&self, list: &'b [i64]) -> &'b [i64] {
-        &list[self.range.clone()]
-    }
-
-    fn labels(&self) -> Tensor {
-        let ids = self.own(&self.slots.label);
-        let device = self.picked.device();
-        match &self.head.row_of {
-            None => Slots::tensor(ids, device),
-            Some(rows) => Slots::tensor(&ids.iter().map(|&id| rows[id as usize]).collect::<Vec<_>>(), device),
-        }
-    }
+fn part(t: &Tensor, range: &Range<usize>) -> Tensor {
+    t.narrow(0, range.start as i64, range.len() as i64)
 }

@@ -1,10 +1,9 @@
 //! What a step says about its slots and blocks: sums on the device, to be divided after they were read back.
 
 use super::Sums;
-use crate::drafter::Slots;
 use tch::{Kind, Tensor};
 
-/// Sums of a step, on the device. Add them up over steps before dividing; [`Slots::totals`] and [`Slots::blocks`] are what
+/// Sums of a step, on the device. Add them up over steps before dividing; `Slots::totals` and `Slots::blocks` are what
 /// to divide by.
 #[derive(Debug)]
 pub struct Figures {
@@ -22,16 +21,15 @@ pub struct Figures {
 
 impl Figures {
     /// `positions` = b · N · B.
-    pub(super) fn new(sums: &Sums, slots: &Slots, block: i64, positions: i64) -> Self {
+    pub(super) fn new(sums: &Sums, index: &Tensor, block: i64, positions: i64) -> Self {
         let device = sums.device;
-        let index = Slots::tensor(&slots.index, device);
         let shape = [positions / block, block];
         let place = |values: &Tensor| {
             let empty = Tensor::zeros([positions], (values.kind(), device));
-            empty.index_copy(0, &index, values).view(shape)
+            empty.index_copy(0, index, values).view(shape)
         };
         let hit = place(&sums.correct());
-        let live = place(&Tensor::ones([slots.len() as i64], (Kind::Bool, device)));
+        let live = place(&Tensor::ones(index.size(), (Kind::Bool, device)));
         let leading = hit.logical_or(&live.logical_not()).to_kind(Kind::Int64).cumprod(-1, Kind::Int64);
         let any = live.any_dim(-1, false);
         let accepted = (leading * live.to_kind(Kind::Int64)).sum(Kind::Int64) + any.sum(Kind::Int64);

@@ -12,7 +12,7 @@ pub use weights::{decay, default_gamma};
 
 use crate::config::{Objective, Reduction, Train};
 use crate::drafter::Slots;
-use chunk::{Chunk, Chunks};
+use chunk::{Chunk, Chunks, Placed};
 use std::sync::Arc;
 use tch::{Device, Kind, Tensor};
 
@@ -65,6 +65,15 @@ impl Goal {
         }
     }
 
+    /// What the sum is divided by, as far as the host knows it; else the number of slots.
+    fn denominator(&self, slots: &Slots, texts: usize) -> f64 {
+        match (self.reduction, self.objective) {
+            (Reduction::Rows, _) | (Reduction::Auto, Objective::Dpace) => texts as f64,
+            (Reduction::SupervisedMean, _) | (Reduction::WeightedMean, Objective::Dpace) => slots.len() as f64,
+            _ => slots.slot.iter().map(|&k| f64::from(decay(k, self.gamma) as f32)).sum(),
+        }
+    }
+
     /// Decayed cross-entropy, weighted mean, all at once.
     #[must_use]
     pub fn cross_entropy(gamma: f64, block: i64) -> Self {
@@ -106,25 +115,23 @@ pub fn evaluate(
     let flat = y.detach().flatten(0, 1);
     let mut sums = Sums::new(y.device());
     let mut gradient = Tensor::zeros_like(&flat);
+    let placed = Placed::new(slots, head, goal.gamma, teacher.is_some(), y.device());
     for range in Chunks::new(slots, goal) {
-        let chunk = Chunk::new(&flat, slots, range, head, teacher);
+        let chunk = Chunk::new(&flat, &placed, range, head, teacher);
         let told = tch::no_grad(|| chunk.run(goal, y.requires_grad()));
         if let Some(g) = &told.gradient {
             let _ = gradient.index_copy_(0, &told.index, g);
         }
         sums.add(told);
     }
-    let figures = Figures::new(&sums, slots, goal.block, flat.size()[0]);
-    let supervised = slots.len() as f64;
-    let (denominator, weighted) = match (goal.reduction, goal.objective) {
-        (Reduction::Rows, _) | (Reduction::Auto, Objective::Dpace) => (texts as f64, None),
-        (Reduction::SupervisedMean, _) => (supervised, None),
-        (Reduction::WeightedMean, Objective::Dpace) => (supervised, Some(sums.weight.shallow_clone())),
-        _ => (slots.slot.iter().map(|&k| f64::from(decay(k, goal.gamma) as f32)).sum(), None),
+    let figures = Figures::new(&sums, &placed.index, goal.block, flat.size()[0]);
+    let denominator = goal.denominator(slots, texts);
+    let by = match (goal.reduction, goal.objective) {
+        // Without a slot the sum is zero, whatever divides it.
+        _ if slots.is_empty() => sums.weight.ones_like(),
+        (Reduction::WeightedMean, Objective::Dpace) => sums.weight.shallow_clone(),
+        _ => Tensor::full([], denominator, (Kind::Float, y.device())),
     };
-    // Without a slot the sum is zero, whatever divides it.
-    let known = if slots.is_empty() { 1.0 } else { denominator };
-    let by = weighted.unwrap_or_else(|| Tensor::full([], known, (Kind::Float, y.device())));
     let value = &sums.numerator / &by;
     let numerator = &value * denominator;
     let mean = with_gradient(y, &gradient, &by, &value);
@@ -137,6 +144,8 @@ fn with_gradient(y: &Tensor, gradient: &Tensor, by: &Tensor, value: &Tensor) -> 
     if !y.requires_grad() {
         return value.shallow_clone();
     }
+    // A loss that is no number makes its gradient none: whoever adds gradients up must see it.
+    let by = by + value * 0.0;
     let gradient = (gradient / by).to_kind(y.kind()).view_as(y);
     // The product's value means nothing, and is taken away again: only its gradient is wanted.
     let product = (y * gradient).sum(Kind::Float);

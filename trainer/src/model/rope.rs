@@ -86,3 +86,38 @@ fn scaled(inverse: f64, scaling: &RopeScaling) -> f64 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Angles of a position under a scaling, from the tables.
+    fn angles(scaling: &RopeScaling, position: i64) -> Vec<f64> {
+        let rope = Rope::new(8, 10_000.0, scaling, 64, Kind::Double, Device::Cpu);
+        let (sin, cos) = (rope.sin.get(position), rope.cos.get(position));
+        Vec::try_from(sin.atan2(&cos).narrow(0, 0, 4)).unwrap()
+    }
+
+    #[test]
+    fn linear_scaling_is_a_slower_walk() {
+        let slow = angles(&RopeScaling::Linear { factor: 4.0 }, 8);
+        for (a, b) in slow.iter().zip(angles(&RopeScaling::Default, 2)) {
+            assert!((a - b).abs() < 1e-12, "position 8 of a context stretched by 4 is position 2: {a} {b}");
+        }
+    }
+
+    #[test]
+    fn llama3_keeps_fast_frequencies_and_stretches_slow_ones() {
+        let scaling = RopeScaling::Llama3(Llama3 {
+            factor: 8.0,
+            low_freq_factor: 1.0,
+            high_freq_factor: 4.0,
+            original_max_position_embeddings: 64.0,
+        });
+        let (got, plain) = (angles(&scaling, 3), angles(&RopeScaling::Default, 3));
+        // 64 positions are 10 turns of the first frequency, 1.02 of the second, less than one of the others.
+        assert!((got[0] - plain[0]).abs() < 1e-12, "kept");
+        assert!((got[2] - plain[2] / 8.0).abs() < 1e-12 && (got[3] - plain[3] / 8.0).abs() < 1e-12, "stretched");
+        assert!(got[1] < plain[1] && got[1] > plain[1] / 8.0, "between");
+    }
+}

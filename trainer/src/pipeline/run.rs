@@ -27,7 +27,7 @@ pub struct Text {
 }
 
 impl Text {
-    pub(super) fn row(&self) -> Row<'_> {
+    pub(crate) fn row(&self) -> Row<'_> {
         Row { ids: &self.ids, loss_mask: &self.loss_mask, ..Row::default() }
     }
 }

@@ -8,6 +8,7 @@ use crate::data::{PreloadedDataset, cached};
 use crate::device;
 use crate::drafter::{self, DFlashDrafter, DrafterConfig, Init};
 use crate::error::TrainError;
+use crate::guards::{self, Subject};
 use crate::pipeline::lane::cause_text;
 use crate::pipeline::{self, Observer, Parts, Stop, Text};
 use crate::prepare;
@@ -128,7 +129,17 @@ fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
     let targets: Vec<_> = target_devices.iter().map(load).collect::<Result<_, _>>()?;
     let target_config = targets[0].config.clone();
     let drafter = fresh_drafter(config, &target_config, kind, drafter_devices[0])?;
+    guard(config, &targets[0], &samples)?;
     Ok(Loaded { samples, targets, target_config, drafter, drafter_devices })
+}
+
+/// What would be learnt wrong in silence is an error here, before the first step.
+fn guard(config: &Config, target: &Target, samples: &[Text]) -> Result<(), TrainError> {
+    // Beside the target, wherever the one that learns is.
+    let drafter = fresh_drafter(config, &target.config, target.kind(), target.device())?;
+    let texts: Vec<_> = samples.iter().map(Text::row).collect();
+    let subject = Subject { target, drafter: &drafter, rule: config.train.anchor_rule, texts: &texts };
+    Ok(guards::check(&subject)?)
 }
 
 /// The drafter that a configuration begins with.

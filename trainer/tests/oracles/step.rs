@@ -1,7 +1,7 @@
 //! The step as the pipeline makes it: what its switches must not change, and what they must.
 
 use crate::support::{data, within, worst};
-use dflash_trainer::config::{MaskForm, NoiseSchedule, NormReading, Objective, Train};
+use dflash_trainer::config::{MaskForm, NoiseSchedule, NormReading, Objective, Reduction, Train};
 use dflash_trainer::drafter::{DFlashDrafter, DrafterConfig, Init, Row};
 use dflash_trainer::pipeline::DrafterStep;
 use tch::{Device, IndexOp, Kind, Tensor};
@@ -126,6 +126,28 @@ fn kl_reads_the_targets_last_states_behind_the_taps() {
     let stepped = learner.run(&wide, &[row], 0);
     assert!(stepped.loss.mean.double_value(&[]) > 0.0);
     assert!(stepped.loss.figures.expected.is_some());
+}
+
+/// Nothing is supervised: nothing is learnt, and nothing is wrong.
+#[test]
+fn a_batch_without_an_anchor_moves_nothing() {
+    for (loss, reduction) in [
+        (Objective::CrossEntropy, Reduction::Auto),
+        (Objective::Dpace, Reduction::WeightedMean),
+        (Objective::Dpace, Reduction::Auto),
+    ] {
+        let mut learner = learner(&Train { loss, reduction, ..settings() });
+        let before: Vec<Tensor> = learner.drafter.parameters().iter().map(|(_, w)| w.detach().copy()).collect();
+        let a = ids(0);
+        let row = Row { ids: &a, loss_mask: &[false; LENGTH], ..Row::default() };
+        let stepped = learner.run(&taps(0, width()).i(0..1), &[row], 0);
+        assert_eq!(stepped.loss.mean.double_value(&[]), 0.0);
+        assert_eq!(stepped.update.unwrap().finite.int64_value(&[]), 1);
+        assert_eq!(learner.nothing().mean.double_value(&[]), 0.0);
+        for (before, (name, after)) in before.iter().zip(learner.drafter.parameters()) {
+            assert!(before.equal(after), "{name}");
+        }
+    }
 }
 
 /// Hidden states that are no numbers, as a broken target would send them.

@@ -75,3 +75,43 @@ fn a_packed_document_is_what_it_is_alone() {
     }
     assert!(whole.isfinite().all().int64_value(&[]) == 1, "padding must be numbers, too");
 }
+
+/// The same weights stored in another way: half precision, a head of its own beside a tied one, in shards.
+#[test]
+fn a_target_is_the_same_however_its_files_store_it() {
+    let folder = data("targets/qwen2");
+    let input = Tensor::from_slice(&[5i64, 6, 7, 8]).unsqueeze(0);
+    let logits = |dir: &std::path::Path| {
+        let target = Target::load(dir, Kind::Float, Device::Cpu).unwrap();
+        assert!(target.head.equal(&target.embedding), "tied");
+        target.logits(&target.features(&input, &[], true).last)
+    };
+    let want = logits(&folder);
+    let weights = Tensor::read_safetensors(folder.join("model.safetensors")).unwrap();
+    let named = |kind: Kind| weights.iter().map(|(n, t)| (n.clone(), t.to_kind(kind))).collect::<Vec<_>>();
+    let half = named(Kind::Half);
+    // What half precision cannot hold of bfloat16 is known.
+    let lost = half.iter().zip(&weights).map(|((_, h), (_, b))| worst(h, b)).fold(0.0, f64::max);
+    assert!(lost < 1e-6, "{lost}");
+    let mut wide = named(Kind::Float);
+    wide.push(("lm_head.weight".to_owned(), wide.iter().find(|(n, _)| n.contains("embed")).unwrap().1.copy()));
+    for (name, tensors, tolerance) in [("half", half, 1e-4), ("wide", wide, 0.0)] {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::copy(folder.join("config.json"), dir.path().join("config.json")).unwrap();
+        Tensor::write_safetensors(&tensors, dir.path().join("model.safetensors")).unwrap();
+        within(name, worst(&logits(dir.path()), &want), tolerance);
+        // And cut into shards.
+        let (first, second) = tensors.split_at(tensors.len() / 2);
+        Tensor::write_safetensors(first, dir.path().join("a.safetensors")).unwrap();
+        Tensor::write_safetensors(second, dir.path().join("b.safetensors")).unwrap();
+        std::fs::remove_file(dir.path().join("model.safetensors")).unwrap();
+        let map = |part: &[(String, Tensor)], file: &str| -> Vec<(String, serde_json::Value)> {
+            part.iter().map(|(n, _)| (n.clone(), file.into())).collect()
+        };
+        let map: serde_json::Map<_, _> =
+            map(first, "a.safetensors").into_iter().chain(map(second, "b.safetensors")).collect();
+        let index = serde_json::json!({ "weight_map": map }).to_string();
+        std::fs::write(dir.path().join("model.safetensors.index.json"), index).unwrap();
+        within(name, worst(&logits(dir.path()), &want), tolerance);
+    }
+}
