@@ -101,7 +101,7 @@ impl<'a> Scene<'a> {
         note("batches", "items", self.config.pipeline.batch_queue as f64);
         note("hidden_states", "items", room.items as f64);
         if room.bytes < u64::MAX {
-            self.profiler.counter("queue.hidden_states.bytes.capacity", "bytes").record(room.bytes as f64);
+            self.profiler.counter("queue.hidden_states.bytes.most", "bytes").record(room.bytes as f64);
         }
     }
 }
