@@ -7,4 +7,6 @@ mod completions;
 mod help;
 mod reading;
 #[cfg(feature = "train")]
+mod simulated;
+#[cfg(feature = "train")]
 mod training;

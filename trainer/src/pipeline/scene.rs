@@ -101,7 +101,7 @@ impl<'a> Scene<'a> {
         note("batches", "items", self.config.pipeline.batch_queue as f64);
         note("hidden_states", "items", room.items as f64);
         if room.bytes < u64::MAX {
-            self.profiler.constant("queue.hidden_states.bytes.capacity", "bytes", room.bytes as f64);
+            self.profiler.constant("queue.hidden_states.bytes.most", "bytes", room.bytes as f64);
         }
     }
 }

@@ -91,3 +91,15 @@ fn a_stop_ends_all_drafters_at_the_same_step() {
     });
     assert!((6..1_000_000).contains(&steps), "{steps}");
 }
+
+#[test]
+fn a_targets_panic_ends_all_with_its_lane_and_cause() {
+    let error = never_stuck(|| {
+        let mut config = config();
+        // The target has eight layers: its forward pass panics.
+        config.drafter.target_layer_ids = vec![1, 99];
+        let dir = tempfile::tempdir().unwrap();
+        outcome(&config, 2, 2, dir.path(), &Log::default(), &|| false).err().unwrap().to_string()
+    });
+    assert!(error.starts_with("target:") && error.contains("out of range"), "{error}");
+}

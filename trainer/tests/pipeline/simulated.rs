@@ -194,7 +194,7 @@ fn the_queue_stays_within_its_bytes() {
     let bytes = ran.readings("queue.hidden_states.bytes");
     let most = bytes.iter().copied().fold(0.0, f64::max);
     assert!(most <= 1e6 && most > 5e5, "{most}");
-    assert_eq!(ran.readings("queue.hidden_states.bytes.capacity"), [1e6]);
+    assert_eq!(ran.readings("queue.hidden_states.bytes.most"), [1e6]);
     assert!(ran.readings("queue.hidden_states.depth").iter().all(|depth| *depth <= 3.0));
 }
 

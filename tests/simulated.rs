@@ -1,0 +1,66 @@
+//! A simulated training, as a user runs it: recorded, read, and failing as a real one.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// A folder for runs.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn dflash(&self, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_dflash"))
+            .args(arguments)
+            .current_dir(self.0.path())
+            .env_remove("DFLASH_RUNS")
+            .env_remove("RUST_BACKTRACE")
+            .output()
+            .unwrap()
+    }
+
+    /// Trains with a shipped configuration, of which a part is replaced.
+    fn train(&self, config: &str, change: (&str, &str), steps: &str) -> Output {
+        let shipped = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("configs/sim").join(config);
+        let text = fs::read_to_string(shipped).unwrap();
+        assert!(text.contains(change.0), "{config} has no {}", change.0);
+        fs::write(self.0.path().join(config), text.replace(change.0, change.1)).unwrap();
+        self.dflash(&["train", config, "--steps", steps])
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn a_simulation_is_recorded_and_says_who_limits() {
+    let place = Place::new();
+    let trained = place.train("one_and_one.toml", ("steps = 400", "steps = 400"), "40");
+    assert!(trained.status.success(), "{}", text(&trained.stderr));
+    assert!(text(&trained.stderr).contains("40 steps, simulated"));
+    let run = place.0.path().join(text(&trained.stdout).trim());
+    let metrics = fs::read_to_string(run.join("metrics.csv")).unwrap();
+    assert!(metrics.lines().skip(1).all(|line| line.split(',').nth(4) == Some("")), "no loss is known: {metrics}");
+    let report = text(&place.dflash(&["report"]).stdout);
+    assert!(report.contains("drafter:0 limits"), "{report}");
+    assert!(report.contains("post:0 on sim:0") && !report.contains("torn"), "{report}");
+    let top = place.dflash(&["top", "--once"]);
+    assert!(text(&top.stdout).contains("sim:1"), "{}", text(&top.stdout));
+}
+
+#[test]
+fn a_worker_that_fails_closes_the_run_with_its_name() {
+    let place = Place::new();
+    let planted = "[sim]\nfail = \"drafter:1 panics at 3\"\n";
+    let trained = place.train("eight_gpus.toml", ("[sim]\n", planted), "100");
+    assert_eq!(trained.status.code(), Some(4));
+    let error = text(&trained.stderr);
+    assert!(error.contains("drafter:1 failed: planted by `fail` in [sim], iteration 3"), "{error}");
+    assert!(!error.contains("panicked"), "{error}");
+    assert!(text(&place.dflash(&["runs"]).stdout).contains("failed"));
+}
