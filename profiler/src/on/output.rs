@@ -160,6 +160,11 @@ impl Output {
         self.stream.as_ref().map_or(0, |stream| stream.sync_stats().cpu_ns)
     }
 
+    /// CPU time of the thread that packs parts of iterations.csv.
+    pub(crate) fn pack_cpu_ns(&self) -> u64 {
+        self.rows.as_ref().map_or(0, |rows| rows.csv.pack_cpu_ns())
+    }
+
     /// Records in the stream.
     pub(crate) fn written(&self) -> u64 {
         self.stream.as_ref().map_or_else(|| self.accounts.totals().written, SegmentWriter::written)

@@ -12,6 +12,7 @@
 use std::fs::{self, File};
 use std::io::{BufWriter, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -19,6 +20,7 @@ use std::thread;
 use crate::error::{Error, Result};
 use crate::iterations::{COLUMNS, IterationRow, TOTAL, fields, parse};
 use crate::parts;
+use crate::sync::own_cpu_ns;
 use crate::table::Table;
 
 /// How hard it is packed: a day of 400 rows a second takes some 15 minutes of one core, and a third less room than quick
@@ -30,6 +32,7 @@ const LEVEL: i32 = 16;
 pub(crate) struct Packer {
     parts: Sender<PathBuf>,
     problem: Arc<Mutex<Option<String>>>,
+    cpu_ns: Arc<AtomicU64>,
 }
 
 impl Packer {
@@ -38,13 +41,20 @@ impl Packer {
         let (parts, todo) = channel();
         let problem = Arc::new(Mutex::new(None));
         let theirs = Arc::clone(&problem);
-        thread::Builder::new().name("dflash-pack".to_owned()).spawn(move || run(&todo, &theirs)).ok()?;
-        Some(Self { parts, problem })
+        let cpu_ns = Arc::new(AtomicU64::new(0));
+        let took = Arc::clone(&cpu_ns);
+        thread::Builder::new().name("dflash-pack".to_owned()).spawn(move || run(&todo, &theirs, &took)).ok()?;
+        Some(Self { parts, problem, cpu_ns })
     }
 
     pub(crate) fn pack(&self, plain: PathBuf) {
         // Without its thread the part stays plain, and readers take that.
         let _ = self.parts.send(plain);
+    }
+
+    /// CPU time of the thread so far, nanoseconds.
+    pub(crate) fn cpu_ns(&self) -> u64 {
+        self.cpu_ns.load(Ordering::Relaxed)
     }
 
     /// Why a part stayed plain.
@@ -53,12 +63,13 @@ impl Packer {
     }
 }
 
-fn run(parts: &Receiver<PathBuf>, problem: &Mutex<Option<String>>) {
+fn run(parts: &Receiver<PathBuf>, problem: &Mutex<Option<String>>, cpu_ns: &AtomicU64) {
     for plain in parts {
         if let Err(error) = pack(&plain) {
             let mut problem = problem.lock().unwrap_or_else(PoisonError::into_inner);
             *problem = Some(format!("{error}; the part stays as it is"));
         }
+        cpu_ns.store(own_cpu_ns().unwrap_or(0), Ordering::Relaxed);
     }
 }
 

@@ -113,6 +113,6 @@ impl Shared {
 }
 
 /// CPU time of the calling thread, as the scheduler counts it.
-fn own_cpu_ns() -> Option<u64> {
+pub(crate) fn own_cpu_ns() -> Option<u64> {
     fs::read_to_string("/proc/thread-self/schedstat").ok()?.split_whitespace().next()?.parse().ok()
 }

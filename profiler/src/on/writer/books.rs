@@ -13,6 +13,7 @@ impl Writer {
         let readings = [
             ("profiler.cpu", "ns", cpu_ns as f64),
             ("profiler.sync.cpu", "ns", self.out.sync_cpu_ns() as f64),
+            ("profiler.pack.cpu", "ns", self.out.pack_cpu_ns() as f64),
             ("profiler.bytes", "bytes", self.out.bytes() as f64),
         ];
         let time_ns = dflash_sys::monotonic_ns();

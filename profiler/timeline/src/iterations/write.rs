@@ -74,6 +74,12 @@ impl IterationsWriter {
         Ok(())
     }
 
+    /// CPU time of the thread that packs parts, nanoseconds, after each part.
+    #[must_use]
+    pub fn pack_cpu_ns(&self) -> u64 {
+        self.packer.as_ref().map_or(0, Packer::cpu_ns)
+    }
+
     /// Why a part could not be packed, if so. It stays plain, and is read all the same.
     #[must_use]
     pub fn problem(&self) -> Option<String> {

@@ -95,6 +95,8 @@ fn packed_parts_keep_whole_microseconds_that_add_up() {
     let mut writer = write(&path, PACKED, 0..30);
     wait_for("packing", || files(directory.path()).iter().filter(|n| n.ends_with(".csv")).count() == 1);
     assert_eq!(writer.problem(), None);
+    // Said after the part that it was for.
+    wait_for("its cost", || writer.pack_cpu_ns() > 0);
     let (rows, notice) = read_iterations_noting(&path).unwrap();
     assert_eq!((same(rows.clone()), notice), (same(plain_rows(30)), None));
     for (packed, plain) in rows.chunks(4).zip(plain_rows(30).chunks(4)) {
