@@ -21,5 +21,4 @@ pub use files::{load, save};
 pub use mask::BlockMask;
 pub use model::{DFlashDrafter, Init};
 pub use noise::Noise;
-pub(crate) use noise::mixed;
 pub use pass::Pass;

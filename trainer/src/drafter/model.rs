@@ -5,6 +5,7 @@ use super::blocks::Blocks;
 use super::config::{DrafterConfig, ROPE_SCALING};
 use super::layer::{Builder, Layer, Rows};
 use super::mask::BlockMask;
+use super::noise::seeded;
 use crate::config::MaskForm;
 use crate::instrument::TorchStream;
 use crate::model::{Linear, RmsNorm, Rope, linear};
@@ -43,17 +44,19 @@ impl DFlashDrafter {
     /// A fresh drafter: matrices normal with `initializer_range`, norms one, in float32 and then rounded to `kind`.
     #[must_use]
     pub fn fresh(config: &DrafterConfig, init: Init, kind: Kind, device: Device) -> Self {
-        tch::manual_seed(init.seed);
         let std = config.initializer_range;
-        let made = Self::build(config, kind, device, |name, shape| {
-            let options = (Kind::Float, Device::Cpu);
-            Ok::<_, std::convert::Infallible>(match (shape.len(), name) {
-                (1, "norm.weight") => Tensor::full(shape, init.final_norm, options),
-                (1, name) if name.ends_with("bias") => Tensor::zeros(shape, options),
-                (1, _) => Tensor::ones(shape, options),
-                _ => Tensor::randn(shape, options) * std,
+        let make = || {
+            Self::build(config, kind, device, |name, shape| {
+                let options = (Kind::Float, Device::Cpu);
+                Ok::<_, std::convert::Infallible>(match (shape.len(), name) {
+                    (1, "norm.weight") => Tensor::full(shape, init.final_norm, options),
+                    (1, name) if name.ends_with("bias") => Tensor::zeros(shape, options),
+                    (1, _) => Tensor::ones(shape, options),
+                    _ => Tensor::randn(shape, options) * std,
+                })
             })
-        });
+        };
+        let made = seeded(init.seed, make);
         match made {
             Ok(drafter) => drafter,
             Err(never) => match never {},

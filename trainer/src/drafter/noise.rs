@@ -2,7 +2,7 @@
 
 use crate::config::{NoiseKind, NoiseSchedule, Train};
 use std::sync::{Mutex, PoisonError};
-use tch::{Kind, Tensor};
+use tch::{Device, Kind, Tensor};
 
 /// libtorch's generators are shared by all threads: seeding and drawing must not be torn apart.
 static GENERATOR: Mutex<()> = Mutex::new(());
@@ -45,29 +45,40 @@ impl Noise {
         }
     }
 
-    /// Hidden states with the noise of step `step`; `batch` tells apart the batches of a step and of all steps. The same
-    /// numbers for the same seed, batch and kind of device.
-    pub fn add(&self, taps: &Tensor, step: usize, batch: u64) -> Tensor {
+    /// Hidden states [b, S, n·D] with the noise of step `step`; row i is row number `first_row + i` of the step. A row's
+    /// noise depends on seed, step, its number and the kind of device: several drafters that share a step's rows add what
+    /// one drafter would.
+    pub fn add(&self, taps: &Tensor, step: usize, first_row: u64) -> Tensor {
         let size = self.size(step);
         if size == 0.0 {
             return taps.shallow_clone();
         }
-        let noise = {
-            let _drawing = GENERATOR.lock().unwrap_or_else(PoisonError::into_inner);
-            tch::manual_seed(mixed(self.seed, batch) as i64);
-            let shape = taps.size();
-            let options = (Kind::Float, taps.device());
-            match self.kind {
-                NoiseKind::Uniform => Tensor::rand(&shape[..], options) * (2.0 * size) - size,
-                NoiseKind::Gaussian => Tensor::randn(&shape[..], options) * size,
-            }
-        };
-        taps + noise.to_kind(taps.kind())
+        let shape = taps.size();
+        let rows: Vec<Tensor> = (first_row..)
+            .take(shape[0] as usize)
+            .map(|row| self.drawn(&shape[1..], taps.device(), mixed(mixed(self.seed, step as u64), row)) * size)
+            .collect();
+        taps + Tensor::stack(&rows, 0).to_kind(taps.kind())
+    }
+
+    /// Numbers of size 1.
+    fn drawn(&self, shape: &[i64], device: Device, seed: u64) -> Tensor {
+        seeded(seed as i64, || match self.kind {
+            NoiseKind::Uniform => Tensor::rand(shape, (Kind::Float, device)) * 2.0 - 1.0,
+            NoiseKind::Gaussian => Tensor::randn(shape, (Kind::Float, device)),
+        })
     }
 }
 
+/// Draws from libtorch's generators, with nobody between the seed and the draw.
+pub(super) fn seeded<T>(seed: i64, draw: impl FnOnce() -> T) -> T {
+    let _drawing = GENERATOR.lock().unwrap_or_else(PoisonError::into_inner);
+    tch::manual_seed(seed);
+    draw()
+}
+
 /// One number of two, as far from its neighbours' as any other (splitmix64's finish).
-pub(crate) fn mixed(seed: u64, number: u64) -> u64 {
+fn mixed(seed: u64, number: u64) -> u64 {
     let mut z = seed ^ number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -77,7 +88,7 @@ pub(crate) fn mixed(seed: u64, number: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tch::Device;
+    use tch::IndexOp;
 
     fn noise(schedule: NoiseSchedule, kind: NoiseKind) -> Noise {
         let settings = Train {
@@ -102,14 +113,16 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_the_same_for_the_same_batch_and_another_for_the_next() {
+    fn a_rows_noise_is_its_own_whoever_adds_it() {
         let n = noise(NoiseSchedule::Constant, NoiseKind::Gaussian);
-        let zero = Tensor::zeros([40, 50], (Kind::Float, Device::Cpu));
-        let (a, b, c) = (n.add(&zero, 5, 5), n.add(&zero, 5, 5), n.add(&zero, 5, 6));
-        assert!(a.equal(&b) && !a.equal(&c));
-        let std = a.std(true).double_value(&[]);
+        let zero = |rows: i64| Tensor::zeros([rows, 40, 50], (Kind::Float, Device::Cpu));
+        let (all, again, next) = (n.add(&zero(3), 5, 0), n.add(&zero(3), 5, 0), n.add(&zero(3), 6, 0));
+        assert!(all.equal(&again) && !all.equal(&next));
+        assert!(all.i(2).equal(&n.add(&zero(1), 5, 2).i(0)), "row 2, in a batch and alone");
+        assert!(!all.i(1).equal(&all.i(2)));
+        let std = all.std(true).double_value(&[]);
         assert!((std - 0.2).abs() < 0.02, "{std}");
-        let even = noise(NoiseSchedule::Constant, NoiseKind::Uniform).add(&zero, 0, 0);
+        let even = noise(NoiseSchedule::Constant, NoiseKind::Uniform).add(&zero(1), 0, 0);
         let (most, mean) = (even.abs().max().double_value(&[]), even.mean(Kind::Float).double_value(&[]));
         assert!(most <= 0.2 && most > 0.19 && mean.abs() < 0.01, "{most} {mean}");
     }

@@ -2,7 +2,7 @@
 
 use crate::candidates::Candidates;
 use crate::config::{NormReading, Objective, Train, Vocabulary};
-use crate::drafter::{BlockMask, Blocks, DFlashDrafter, Layout, Noise, Pass, Row, Slots, anchors, layout, mixed};
+use crate::drafter::{BlockMask, Blocks, DFlashDrafter, Layout, Noise, Pass, Row, Slots, anchors, layout};
 use crate::instrument;
 use crate::loss::{self, Goal, HeadRows, Loss, Teacher};
 use crate::optim::{Gate, Optimizer, Rates, Skips};
@@ -131,7 +131,7 @@ impl DrafterStep {
         let (features, teacher) = self.parts(taps);
         let pass = {
             let _span = span!("drafter.forward", &stream);
-            let features = self.noise.add(&features, share.step as usize, mixed(share.step, share.first_row));
+            let features = self.noise.add(&features, share.step as usize, share.first_row);
             let embedded = Tensor::embedding(&self.embedding, &blocks.ids, -1, false, false);
             Pass::forward(&self.drafter, &features, &embedded, blocks, mask, self.settings.checkpointing)
         };

@@ -1,7 +1,7 @@
 //! What a block sees, against a mask made by brute force, over random packings, windows and anchors.
 
 use crate::case::{CASES, Case};
-use crate::support::{data, within, worst};
+use crate::support::{data, random, within, worst};
 use dflash_trainer::config::{LayerType, MaskForm, WindowRule};
 use dflash_trainer::drafter::{
     BlockMask, Blocks, DFlashDrafter, DrafterConfig, Init, Layout, Row, Sliding, anchors, layout, load, save,
@@ -139,7 +139,7 @@ fn groups_see_what_one_dense_mask_shows() {
         let drafter = DFlashDrafter::fresh(&config, init, Kind::Float, Device::Cpu);
         drafter.require_gradients();
         let blocks = batch.blocks(block);
-        let random = |width: i64, rows: usize| Tensor::randn([2, rows as i64, width], (Kind::Float, Device::Cpu));
+        let random = |width: i64, rows: usize| random(&[2, rows as i64, width], (round + rows) as u64);
         let (taps, embedded) = (random(config.feature_width(), length), random(config.hidden_size, count * block));
         let aim = random(config.hidden_size, count * block);
         let run = |form| {

@@ -1,6 +1,6 @@
 //! What the optimizer promises besides its numbers.
 
-use crate::support::{relative, within, worst};
+use crate::support::{random, relative, within, worst};
 use dflash_trainer::optim::{MuonSettings, Optimizer, Settings};
 use tch::{Device, Kind, Tensor};
 
@@ -10,8 +10,7 @@ fn settings(muon: bool) -> Settings {
 }
 
 fn weights(kind: Kind) -> Vec<(String, Tensor)> {
-    tch::manual_seed(4);
-    let leaf = |shape: &[i64]| Tensor::randn(shape, (Kind::Float, Device::Cpu)).to_kind(kind).set_requires_grad(true);
+    let leaf = |shape: &[i64]| random(shape, 4).to_kind(kind).set_requires_grad(true);
     vec![("matrix".to_owned(), leaf(&[4, 6])), ("norm".to_owned(), leaf(&[6]))]
 }
 

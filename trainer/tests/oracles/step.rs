@@ -1,6 +1,6 @@
 //! The step as the pipeline makes it: what its switches must not change, and what they must.
 
-use crate::support::{data, within, worst};
+use crate::support::{data, random, within, worst};
 use dflash_trainer::config::{MaskForm, NoiseSchedule, NormReading, Objective, Reduction, Train};
 use dflash_trainer::drafter::{DFlashDrafter, DrafterConfig, Init, Row};
 use dflash_trainer::pipeline::DrafterStep;
@@ -15,14 +15,12 @@ fn settings() -> Train {
 fn learner(settings: &Train) -> DrafterStep {
     let config = DrafterConfig::load(&data("drafter/full_b8")).unwrap();
     let drafter = DFlashDrafter::fresh(&config, Init { seed: 1, final_norm: 1.0 }, Kind::Float, Device::Cpu);
-    tch::manual_seed(2);
-    let table = || Tensor::randn([config.vocab_size, config.hidden_size], (Kind::Float, Device::Cpu));
-    DrafterStep::new(settings, drafter, (table(), table()), std::iter::empty(), 7)
+    let table = |seed| random(&[config.vocab_size, config.hidden_size], seed);
+    DrafterStep::new(settings, drafter, (table(1), table(2)), std::iter::empty(), 7)
 }
 
 fn taps(step: i64, width: i64) -> Tensor {
-    tch::manual_seed(100 + step);
-    Tensor::randn([2, LENGTH as i64, width], (Kind::Float, Device::Cpu))
+    random(&[2, LENGTH as i64, width], 100 + step as u64)
 }
 
 fn ids(row: i64) -> Vec<i64> {

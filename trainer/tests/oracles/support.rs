@@ -1,5 +1,7 @@
 //! Reading fixtures and comparing tensors.
 
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tch::{Kind, Tensor};
@@ -37,6 +39,13 @@ pub fn json(path: PathBuf) -> Value {
 
 pub fn ids(value: &Value) -> Vec<i64> {
     value.as_array().unwrap().iter().map(|v| v.as_i64().unwrap()).collect()
+}
+
+/// Numbers from -1.7 to 1.7, of a generator of their own: libtorch's is shared by all tests of the process.
+pub fn random(shape: &[i64], seed: u64) -> Tensor {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let numbers: Vec<f32> = (0..shape.iter().product()).map(|_| rng.random_range(-1.7..1.7)).collect();
+    Tensor::from_slice(&numbers).view(shape)
 }
 
 /// The largest absolute difference.
