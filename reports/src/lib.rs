@@ -13,6 +13,7 @@ pub mod goodput;
 pub mod gpu;
 pub mod handoffs;
 pub mod history;
+mod intern;
 mod intervals;
 pub mod kernels;
 mod passes;

@@ -201,10 +201,10 @@ fn gathered(merged: &Merged) -> Result<Report> {
         merged.go(&mut gather).map(|()| gather)
     };
     let (mine, theirs) = std::thread::scope(|scope| {
-        let other = scope.spawn(|| gather(1));
+        let other = std::thread::Builder::new().spawn_scoped(scope, || gather(1)).ok();
         let mine = gather(0);
-        // A thread that ended badly, which gathering gives no cause for: its half is gathered here.
-        (mine, other.join().unwrap_or_else(|_| gather(1)))
+        // Where there was no thread, or it ended badly, which gathering gives no cause for, its half is gathered here.
+        (mine, other.and_then(|thread| thread.join().ok()).unwrap_or_else(|| gather(1)))
     });
     let mut mine = mine?;
     mine.join(theirs?);

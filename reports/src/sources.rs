@@ -6,15 +6,18 @@
 
 mod head;
 mod merge;
+mod part;
 mod texts;
 
 pub use self::merge::joined;
 
 use self::head::Head;
+pub use self::part::read_part;
+pub(crate) use self::part::{check, part};
 use self::texts::{Moving, Texts};
 use crate::error::{Error, Result};
 use crate::kernels::{self, Capture};
-use crate::passes::{Take, Taking};
+use crate::passes::Take;
 use crate::queues;
 use crate::survey::Survey;
 use crate::window::{Selection, Window};
@@ -173,38 +176,6 @@ impl Merged {
     pub fn iterations(&self) -> u64 {
         self.survey.iterations
     }
-}
-
-/// A selection on a run's own clock, and what is to be read for it: of a stretch of time only the blocks that hold it.
-pub(crate) fn part(run: &RunDir, selection: &Selection) -> Result<(Window, ReadOptions)> {
-    if selection.last.is_none() && selection.window.is_none() {
-        let (lanes, ranks) = (selection.lanes.clone(), selection.ranks.clone());
-        return Ok((Window { lanes, ranks, ..Window::default() }, ReadOptions::default()));
-    }
-    let head = Head::read(run, true)?;
-    let window = selection.place(&head::clock(&[head], &[Place::default()]))?;
-    let options = head::options(run, &window)?;
-    Ok((window, options))
-}
-
-/// Reads what a selection asks for, with some time before it for what reaches in.
-///
-/// # Errors
-/// If the run cannot be read, or lacks what is asked for.
-pub fn read_part(run: &RunDir, selection: &Selection) -> Result<(Timeline, Window)> {
-    let (window, options) = part(run, selection)?;
-    let timeline = dflash_timeline::read_with(run, &options)?;
-    check(run, &timeline, &window)?;
-    Ok((timeline, window))
-}
-
-/// Refuses lanes and ranks that the run does not have. Those that did nothing in a stretch of time are known from others.
-pub(crate) fn check(run: &RunDir, timeline: &Timeline, window: &Window) -> Result<()> {
-    let known = window.check_lanes(timeline);
-    if known.is_ok() || (window.from_ns.is_none() && window.to_ns.is_none()) {
-        return known;
-    }
-    window.check_lanes(&dflash_timeline::visit(run, &ReadOptions::default(), &mut Taking(&mut Everything))?)
 }
 
 /// Takes nothing: what is asked for are names.

@@ -6,6 +6,7 @@
 
 mod gather;
 mod hint;
+mod node;
 
 pub(crate) use self::gather::Gathered;
 pub use self::hint::Hint;

@@ -74,7 +74,8 @@ pub(super) fn series(path: &Path, gathered: Gathered, spells: Option<&[Spell]>, 
         }
     }
     if run.keys.is_empty() {
-        return Err(Error::Empty { path: path.to_owned(), what: "it holds no iteration of kind `train` to compare" });
+        let what = select.lacks("it holds no iteration of kind `train` to compare");
+        return Err(Error::Empty { path: path.to_owned(), what });
     }
     Ok(run)
 }

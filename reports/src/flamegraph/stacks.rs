@@ -1,5 +1,6 @@
 //! Stacks as a tree: each frame once below the one that it stands on, so that deep stacks and many names stay cheap.
 
+use crate::intern::Places;
 use std::collections::HashMap;
 
 /// The tree's root, which is no frame.
@@ -23,7 +24,7 @@ pub(super) struct Node {
 pub(super) struct Stacks {
     pub names: Vec<String>,
     pub nodes: Vec<Node>,
-    ids: HashMap<String, u32>,
+    ids: Places,
     places: HashMap<(u32, u32), u32>,
     /// All weights together.
     sum: u64,
@@ -32,7 +33,7 @@ pub(super) struct Stacks {
 impl Default for Stacks {
     fn default() -> Self {
         let root = Node { parent: ROOT, name: 0, own: 0 };
-        let (ids, places) = (HashMap::new(), HashMap::new());
+        let (ids, places) = (Places::default(), HashMap::new());
         Self { names: vec![String::new()], nodes: vec![root], ids, places, sum: 0 }
     }
 }
@@ -40,10 +41,10 @@ impl Default for Stacks {
 impl Stacks {
     /// The frame of this name on another one.
     pub(super) fn on(&mut self, parent: u32, name: &str) -> u32 {
-        let name = self.ids.get(name).copied().unwrap_or_else(|| {
+        let name = self.id(name).unwrap_or_else(|| {
+            let id = self.names.len() as u32;
             self.names.push(name.to_owned());
-            let id = self.names.len() as u32 - 1;
-            self.ids.insert(name.to_owned(), id);
+            self.ids.note(name, id);
             id
         });
         *self.places.entry((parent, name)).or_insert_with(|| {
@@ -54,7 +55,11 @@ impl Stacks {
 
     /// The frame of this name on another one, if there is one.
     pub(super) fn find(&self, parent: u32, name: &str) -> Option<u32> {
-        self.places.get(&(parent, *self.ids.get(name)?)).copied()
+        self.places.get(&(parent, self.id(name)?)).copied()
+    }
+
+    fn id(&self, name: &str) -> Option<u32> {
+        self.ids.find(name, |at| self.names.get(at as usize).is_some_and(|known| known == name))
     }
 
     /// Adds to a frame's own weight, as far as all of them together stay below what arithmetic can hold.

@@ -1,13 +1,13 @@
 //! Names, lanes and counters of several runs by one number each, whatever numbers their streams give them.
 
 use super::Place;
+use crate::intern::Places;
 use crate::passes::{Take, settled};
 use dflash_timeline::record::{
     Anchor, Counter, CounterId, Flow, Iteration, Lane, LaneId, Mark, NameId, Sample, Span, StackSample,
 };
 use dflash_timeline::{Health, Timeline, Visit};
-use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
 
 /// What all runs have in common.
@@ -20,29 +20,14 @@ pub(super) struct Texts {
     counters: Places,
 }
 
-/// Where texts stand in their list, by hash: a copy of each would take as much room again.
-#[derive(Debug, Default)]
-struct Places(HashMap<u64, u32>, HashMap<u64, Vec<u32>>);
-
-impl Places {
-    /// The place of a text, which is added to the list if it is new.
-    fn of<T: Clone + Eq + Hash>(&mut self, all: &mut Vec<T>, text: &T) -> u32 {
-        let mut hasher = DefaultHasher::new();
-        text.hash(&mut hasher);
-        let hash = hasher.finish();
-        let is_it = |at: &&u32| all.get(**at as usize) == Some(text);
-        let known = self.0.get(&hash).filter(is_it).or_else(|| self.1.get(&hash)?.iter().find(is_it));
-        if let Some(at) = known {
-            return *at;
-        }
+/// The place of a text, which is added to the list if it is new.
+fn place_of<T: Clone + Eq + Hash>(places: &mut Places, all: &mut Vec<T>, text: &T) -> u32 {
+    places.find(text, |at| all.get(at as usize) == Some(text)).unwrap_or_else(|| {
         let at = u32::try_from(all.len()).unwrap_or(u32::MAX);
         all.push(text.clone());
-        match self.0.get(&hash) {
-            None => _ = self.0.insert(hash, at),
-            Some(_) => self.1.entry(hash).or_default().push(at),
-        }
+        places.note(text, at);
         at
-    }
+    })
 }
 
 impl Texts {
@@ -124,13 +109,13 @@ impl<T: Take> Visit for Moving<'_, T> {
         let Texts { timeline: all, names, lanes, counters } = &mut *texts;
         let rank = |rank: u32| rank.saturating_add(self.place.first_rank);
         let new = &timeline.names[self.names.len().min(timeline.names.len())..];
-        self.names.extend(new.iter().map(|name| NameId(names.of(&mut all.names, name))));
+        self.names.extend(new.iter().map(|name| NameId(place_of(names, &mut all.names, name))));
         let new = &timeline.lanes[self.lanes.len().min(timeline.lanes.len())..];
         let moved = new.iter().map(|lane| Lane { rank: rank(lane.rank), ..lane.clone() });
-        self.lanes.extend(moved.map(|lane| LaneId(lanes.of(&mut all.lanes, &lane))));
+        self.lanes.extend(moved.map(|lane| LaneId(place_of(lanes, &mut all.lanes, &lane))));
         let new = &timeline.counters[self.counters.len().min(timeline.counters.len())..];
         let moved = new.iter().map(|counter| Counter { rank: rank(counter.rank), ..counter.clone() });
-        self.counters.extend(moved.map(|counter| CounterId(counters.of(&mut all.counters, &counter))));
+        self.counters.extend(moved.map(|counter| CounterId(place_of(counters, &mut all.counters, &counter))));
         self.take.texts(all);
     }
 

@@ -1,58 +1,15 @@
 //! Collects the durations of every stage of every iteration, and summarises them at the end.
 
 use super::hint::{Evidence, is_sync};
+use super::node::Node;
 use super::{LaneTable, RESIDUE, ROLES, SetApart, StageRow, StageTable};
 use crate::forest::{Forest, Place};
 use crate::stats::{Stats, add, share, sum};
-use crate::values::{Ratios, Values};
+use crate::values::Values;
 use crate::walk::{self, Placed, Window};
 use dflash_timeline::Timeline;
 use dflash_timeline::record::{Iteration, Kind, LaneId};
 use std::collections::BTreeMap;
-
-/// One kind of span at one place below its lane.
-#[derive(Default)]
-struct Node {
-    depth: u8,
-    spans: u64,
-    host: Values,
-    /// Of the iterations that have a device time; most of many names have none.
-    device: Option<Box<OnDevice>>,
-    /// Sums of the iteration at hand; `None` if it has not come by here.
-    now: Option<Sums>,
-}
-
-/// What iterations with a device time add to a node.
-#[derive(Default)]
-struct OnDevice {
-    times: Values,
-    /// Host ÷ device time.
-    ratios: Ratios,
-    /// How far the device was behind at the stage's begin ÷ device time.
-    lags: Ratios,
-    /// The longest time on either clock.
-    longest_ns: u64,
-}
-
-impl OnDevice {
-    fn add(&mut self, sums: &Sums) {
-        let device_ns = sums.device_ns.max(1) as f64;
-        self.times.push(sums.device_ns);
-        self.ratios.push((sums.host_ns as f64 / device_ns) as f32);
-        self.lags.push((sums.lag_ns as f64 / device_ns) as f32);
-        self.longest_ns = self.longest_ns.max(sums.host_ns).max(sums.device_ns);
-    }
-}
-
-/// One node in one iteration. A part of the spans' device times would pass for less than it is: all or none.
-#[derive(Clone, Copy, Default)]
-struct Sums {
-    host_ns: u64,
-    device_ns: u64,
-    /// How far the device was behind when the first of the spans began.
-    lag_ns: i64,
-    untimed: bool,
-}
 
 /// The last bit stands for every node from 63 on.
 fn bit(node: usize) -> u64 {
