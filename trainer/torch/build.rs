@@ -7,7 +7,16 @@ use std::path::{Path, PathBuf};
 #[path = "../../build.rs"]
 mod rpath;
 
-const SOURCES: [&str; 4] = ["stream.cpp", "event.cpp", "allocator.cpp", "kineto.cpp"];
+const SOURCES: [&str; 8] = [
+    "stream.cpp",
+    "event.cpp",
+    "allocator.cpp",
+    "kineto.cpp",
+    "kernels.cpp",
+    "fused.cpp",
+    "optimizer.cpp",
+    "tensor.cpp",
+];
 
 fn main() {
     rpath::main();

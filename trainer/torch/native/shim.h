@@ -10,6 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 
+namespace at {
+class Tensor;
+}
 namespace c10 {
 struct Event;
 }
@@ -92,4 +95,66 @@ DflashThread dflash_trace_thread(const DflashTrace* trace, size_t index) noexcep
 void dflash_trace_free(DflashTrace* trace) noexcept;
 // Calls `work` with `with` inside of an operator of this name.
 char* dflash_as_operator(const char* name, void (*work)(void*), void* with) noexcept;
+
+// ---- tensors (tensor.cpp) -------------------------------------------------------------------------------------------
+
+// The memory is not used again before the work that `stream` has when the tensor is freed is done.
+char* dflash_tensor_record_stream(const at::Tensor* tensor, const DflashStream* stream) noexcept;
+// A tensor in main memory that the device can read and write by itself; `kind` is libtorch's ScalarType.
+char* dflash_tensor_pinned(const int64_t* shape, size_t dims, int8_t kind, at::Tensor** out) noexcept;
+
+// ---- our own kernels (kernels.cpp, fused.cpp) -----------------------------------------------------------------------
+
+struct DflashKernel {
+  uint32_t threads;
+  uint32_t shared;
+  int32_t tile;
+  int32_t keys;
+};
+
+// `bytes` must stay where it is.
+char* dflash_kernel_register(const char* name, const char* entry, const void* bytes, DflashKernel shape) noexcept;
+// Ten times the major version of a GPU's instructions, plus the minor one.
+char* dflash_device_capability(int16_t device, int32_t* out) noexcept;
+
+// Tensors that come out are the caller's. `add` and `weight` may be null.
+char* dflash_norm(const at::Tensor* x, const at::Tensor* add, const at::Tensor* weight, double eps, at::Tensor** out,
+                  at::Tensor** sum) noexcept;
+char* dflash_rope(const at::Tensor* x, const at::Tensor* weight, const at::Tensor* cos, const at::Tensor* sin,
+                  const at::Tensor* position, double eps, at::Tensor** out) noexcept;
+char* dflash_swiglu(const at::Tensor* gate, const at::Tensor* up, at::Tensor** out) noexcept;
+// q; keys and values of the context; keys and values of the blocks; anchors; first rows that are seen.
+char* dflash_attend(const at::Tensor* const inputs[7], int64_t block, int64_t window, bool causal, at::Tensor** out) noexcept;
+// Overwrites the logits with their gradient.
+char* dflash_cross_entropy(const at::Tensor* logits, const at::Tensor* label, const at::Tensor* weight, at::Tensor** loss,
+                           at::Tensor** best) noexcept;
+
+// ---- the optimizer (optimizer.cpp) ----------------------------------------------------------------------------------
+
+struct DflashAdamW {
+  double rate;
+  double weight_decay;
+  double beta1;
+  double beta2;
+  double eps;
+};
+
+struct DflashAdamWLists {
+  const at::Tensor* const* masters;
+  const at::Tensor* const* gradients;
+  const at::Tensor* const* firsts;
+  const at::Tensor* const* seconds;
+  // Number of the step, a float scalar on the device.
+  const at::Tensor* step;
+};
+
+// The norm of all tensors together, a float scalar on their device. Waits for nothing.
+char* dflash_norm_of_all(const at::Tensor* const* tensors, size_t count, at::Tensor** out) noexcept;
+// The next backward pass makes the gradient anew instead of adding to it.
+char* dflash_forget_gradient(at::Tensor* tensor) noexcept;
+// Our own kernel: master, moments, gradient, working weights; `scalars` as kernels/rows.py says.
+char* dflash_adamw(const DflashAdamW* step, const at::Tensor* const tensors[5], const at::Tensor* scalars) noexcept;
+// libtorch's: gradients are divided by `divisor` first, in place; nothing is done where `skip` is not 0.
+char* dflash_fused_adamw(const DflashAdamWLists* lists, size_t count, const DflashAdamW* step, const at::Tensor* divisor,
+                         const at::Tensor* skip) noexcept;
 }

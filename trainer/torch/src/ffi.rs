@@ -53,7 +53,47 @@ pub(crate) struct RawTrace {
     opaque: [u8; 0],
 }
 
+/// libtorch's `at::Tensor`, seen through its address alone.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct RawTensor {
+    opaque: [u8; 0],
+}
+
+/// How a kernel is launched.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawKernel {
+    pub threads: u32,
+    pub shared: u32,
+    pub tile: i32,
+    pub keys: i32,
+}
+
+/// A step of AdamW.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawAdamW {
+    pub rate: f64,
+    pub weight_decay: f64,
+    pub beta1: f64,
+    pub beta2: f64,
+    pub eps: f64,
+}
+
+/// Weights of a step of AdamW, in lists of one length.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawAdamWLists {
+    pub masters: *const *const RawTensor,
+    pub gradients: *const *const RawTensor,
+    pub firsts: *const *const RawTensor,
+    pub seconds: *const *const RawTensor,
+    pub step: *const RawTensor,
+}
+
 type Words = *mut c_char;
+type Made = *mut *mut RawTensor;
 
 unsafe extern "C" {
     fn dflash_text_free(text: Words);
@@ -91,6 +131,64 @@ unsafe extern "C" {
         name: *const c_char,
         work: unsafe extern "C" fn(*mut c_void),
         with: *mut c_void,
+    ) -> Words;
+
+    pub(crate) fn dflash_tensor_record_stream(tensor: *const RawTensor, stream: *const RawStream) -> Words;
+    pub(crate) fn dflash_tensor_pinned(shape: *const i64, dims: usize, kind: i8, out: Made) -> Words;
+
+    pub(crate) fn dflash_kernel_register(
+        name: *const c_char,
+        entry: *const c_char,
+        bytes: *const c_void,
+        shape: RawKernel,
+    ) -> Words;
+    pub(crate) fn dflash_device_capability(device: i16, out: *mut i32) -> Words;
+    pub(crate) fn dflash_norm(
+        x: *const RawTensor,
+        add: *const RawTensor,
+        weight: *const RawTensor,
+        eps: f64,
+        out: Made,
+        sum: Made,
+    ) -> Words;
+    pub(crate) fn dflash_rope(
+        x: *const RawTensor,
+        weight: *const RawTensor,
+        cos: *const RawTensor,
+        sin: *const RawTensor,
+        position: *const RawTensor,
+        eps: f64,
+        out: Made,
+    ) -> Words;
+    pub(crate) fn dflash_swiglu(gate: *const RawTensor, up: *const RawTensor, out: Made) -> Words;
+    pub(crate) fn dflash_attend(
+        inputs: *const *const RawTensor,
+        block: i64,
+        window: i64,
+        causal: bool,
+        out: Made,
+    ) -> Words;
+    pub(crate) fn dflash_cross_entropy(
+        logits: *const RawTensor,
+        label: *const RawTensor,
+        weight: *const RawTensor,
+        loss: Made,
+        best: Made,
+    ) -> Words;
+
+    pub(crate) fn dflash_norm_of_all(tensors: *const *const RawTensor, count: usize, out: Made) -> Words;
+    pub(crate) fn dflash_forget_gradient(tensor: *mut RawTensor) -> Words;
+    pub(crate) fn dflash_adamw(
+        step: *const RawAdamW,
+        tensors: *const *const RawTensor,
+        scalars: *const RawTensor,
+    ) -> Words;
+    pub(crate) fn dflash_fused_adamw(
+        lists: *const RawAdamWLists,
+        count: usize,
+        step: *const RawAdamW,
+        divisor: *const RawTensor,
+        skip: *const RawTensor,
     ) -> Words;
 }
 

@@ -1,5 +1,5 @@
 //! What tch lacks: CUDA's half of libtorch, opened at run time; streams and events; the caching allocator's counters;
-//! kernel capture.
+//! kernel capture; and kernels of our own for what libtorch does in many passes.
 //!
 //! The binary links libtorch_cpu and libc10 alone. Before anything asks for CUDA, [`load_cuda`] opens libtorch_cuda.so if
 //! it is there: its static initialisers register the device with the dispatcher, as if it had been linked.
@@ -14,10 +14,15 @@ mod device;
 mod error;
 mod event;
 mod ffi;
+pub mod fused;
+mod handoff;
+mod kernels;
 mod library;
 mod operator;
+pub mod optimizer;
 mod runtime;
 mod stream;
+mod tensor;
 mod trace;
 
 pub use allocator::{AllocatorCounters, CachingAllocator};
@@ -26,9 +31,11 @@ pub use current::CurrentStream;
 pub use device::gpu_count;
 pub use error::TorchError;
 pub use event::{Event, Route};
+pub use handoff::Handoff;
 pub use library::{CudaLibrary, load_cuda};
 pub use operator::as_operator;
 pub use stream::{Priority, Stream};
+pub use tensor::pinned;
 pub use trace::{CapturedThread, CapturedTrace};
 
 /// What a call of this crate gives.

@@ -5,5 +5,7 @@ mod allocator;
 mod capture;
 mod capture_gpu;
 mod events;
+mod fused;
+mod optimizer;
 mod streams;
 mod support;
