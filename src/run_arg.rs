@@ -15,9 +15,14 @@ pub struct RunsArg {
 impl RunsArg {
     /// The directory: the option, else `$DFLASH_RUNS`, else `./runs`.
     pub fn directory(&self) -> PathBuf {
-        let variable = || std::env::var_os("DFLASH_RUNS").filter(|dir| !dir.is_empty()).map(PathBuf::from);
-        self.runs.clone().or_else(variable).unwrap_or_else(|| PathBuf::from("runs"))
+        self.runs.clone().unwrap_or_else(default_directory)
     }
+}
+
+/// `$DFLASH_RUNS`, else `./runs`.
+pub fn default_directory() -> PathBuf {
+    let variable = std::env::var_os("DFLASH_RUNS").filter(|dir| !dir.is_empty());
+    variable.map_or_else(|| PathBuf::from("runs"), PathBuf::from)
 }
 
 /// One run.
@@ -71,8 +76,8 @@ impl RunsOfOne {
 }
 
 /// A path, or a name under the runs.
-fn open(directory: &Path, run: &PathBuf) -> anyhow::Result<RunDir> {
+pub fn open(directory: &Path, run: &Path) -> anyhow::Result<RunDir> {
     let named = directory.join(run);
-    let path = if !run.exists() && named.is_dir() { &named } else { run };
+    let path = if !run.exists() && named.is_dir() { named.as_path() } else { run };
     Ok(RunDir::open(path)?)
 }

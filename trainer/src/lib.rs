@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod candidates;
+pub mod checkpoint;
 pub mod config;
 pub mod data;
 pub mod device;

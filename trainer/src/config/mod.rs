@@ -151,6 +151,16 @@ section! {
 }
 
 section! {
+    /// Checkpoints, from which `dflash train --resume` goes on.
+    Checkpoint {
+        /// Steps between two checkpoints; 0: only at the end, when the training is stopped, and when somebody asks.
+        every: usize = 0,
+        /// How many of them stay: the newest ones, and the best by acceptance length besides; 0 = all.
+        keep: usize = 3,
+    }
+}
+
+section! {
     /// The instrument.
     Profile {
         /// `off`, `stages`, or `layers` (also what lies below the stages).
@@ -206,6 +216,8 @@ section! {
         train: Train = Train::default(),
         /// `[pipeline]`
         pipeline: Pipeline = Pipeline::default(),
+        /// `[checkpoint]`
+        checkpoint: Checkpoint = Checkpoint::default(),
         /// `[profile]`
         profile: Profile = Profile::default(),
         /// `[eval]`
@@ -216,7 +228,7 @@ section! {
 impl Config {
     /// The keys of every section, in the order of the file.
     #[must_use]
-    pub fn sections() -> [(&'static str, &'static [Key]); 8] {
+    pub fn sections() -> [(&'static str, &'static [Key]); 9] {
         [
             ("run", Run::KEYS),
             ("model", Model::KEYS),
@@ -224,6 +236,7 @@ impl Config {
             ("drafter", Drafter::KEYS),
             ("train", Train::KEYS),
             ("pipeline", Pipeline::KEYS),
+            ("checkpoint", Checkpoint::KEYS),
             ("profile", Profile::KEYS),
             ("eval", Eval::KEYS),
         ]

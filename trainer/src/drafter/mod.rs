@@ -10,5 +10,5 @@ mod model;
 pub use block::BlockMask;
 pub use config::{DrafterConfig, target_layer_ids};
 pub use context::ContextCache;
-pub use files::{load, save};
+pub use files::{load, save, write_into};
 pub use model::{DFlashDrafter, Init};

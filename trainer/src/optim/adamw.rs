@@ -7,8 +7,8 @@ const EPS: f64 = 1e-8;
 /// State of one tensor.
 #[derive(Debug)]
 pub(super) struct AdamW {
-    first: Tensor,
-    second: Tensor,
+    pub(super) first: Tensor,
+    pub(super) second: Tensor,
 }
 
 impl AdamW {

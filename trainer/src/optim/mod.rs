@@ -3,6 +3,7 @@
 mod adamw;
 mod muon;
 mod schedule;
+mod state;
 
 pub use schedule::factor;
 
@@ -67,6 +68,7 @@ impl From<&Train> for Settings {
 
 #[derive(Debug)]
 struct Slot {
+    name: String,
     working: Tensor,
     master: Tensor,
     rule: Rule,
@@ -82,14 +84,14 @@ impl Optimizer {
     /// An optimizer over weights; `weights` share memory with the model's.
     #[must_use]
     pub fn new(weights: &[(String, Tensor)], settings: Settings) -> Self {
-        let slot = |(_, working): &(String, Tensor)| {
+        let slot = |(name, working): &(String, Tensor)| {
             let master = working.detach().to_kind(Kind::Float);
             let rule = match &settings.muon {
                 Some(_) if working.dim() == 2 => Rule::Muon(Muon::new(&master)),
                 _ => Rule::AdamW(AdamW::new(&master)),
             };
             // In float32 the weights are their own masters.
-            Slot { working: working.shallow_clone(), master, rule }
+            Slot { name: name.clone(), working: working.shallow_clone(), master, rule }
         };
         Self { slots: weights.iter().map(slot).collect(), settings, steps: 0 }
     }

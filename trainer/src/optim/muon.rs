@@ -9,7 +9,7 @@ const EPS: f64 = 1e-7;
 /// State of one matrix.
 #[derive(Debug)]
 pub(super) struct Muon {
-    momentum: Tensor,
+    pub(super) momentum: Tensor,
 }
 
 impl Muon {

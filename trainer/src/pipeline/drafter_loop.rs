@@ -5,11 +5,14 @@ use super::observe::Step;
 use super::run::{Outcome, Shared};
 use super::target_loop::HIDDEN_STATES_FLOW;
 use super::{DrafterStep, HiddenStates, Stepped, lane};
+use crate::checkpoint::Snapshot;
 use crate::config::Train;
 use crate::drafter::DFlashDrafter;
 use crate::drafter::anchors::Row;
+use crate::error::TrainError;
 use dflash_profiler::timeline::{MetricsRow, MetricsWriter};
 use dflash_profiler::{Kind, begin_iteration, flow_take, span};
+use std::collections::HashMap;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tch::{Device, Tensor};
 
@@ -53,14 +56,23 @@ impl<'a> DrafterTrainLoop<'a> {
         }
     }
 
+    /// Goes on where a checkpoint was written.
+    pub(super) fn resume(&mut self, from: Snapshot) -> Result<(), TrainError> {
+        let mut tensors: HashMap<_, _> = from.tensors.into_iter().collect();
+        self.learner.optimizer.restore(|name| tensors.remove(name)).map_err(|name| TrainError::Lane {
+            lane: LANE,
+            cause: format!("the checkpoint of step {} has no tensor `{name}` of its shape", from.state.step),
+        })
+    }
+
     /// Until the hidden states end.
     pub(super) fn run(mut self) -> Result<Outcome, String> {
         let depth = self.shared.profiler.counter("queue.hidden_states.depth", "items");
         self.learner.watch_stream();
-        let (mut step, mut tokens) = (0, 0);
+        let (mut step, mut tokens) = (self.shared.first, 0);
         let began = Instant::now();
         loop {
-            let guard = begin_iteration(self.shared.kind(step as u64));
+            let guard = begin_iteration(self.shared.kind((step - self.shared.first) as u64));
             let Some((states, left)) = self.wait() else {
                 guard.kind(Kind::Drain);
                 break;
@@ -77,10 +89,11 @@ impl<'a> DrafterTrainLoop<'a> {
                 let _span = span!("drafter.log");
                 self.log(step, reading)?;
             }
-            self.shared.checkpoints.write_if_asked(&guard, &self.learner.drafter, step);
+            self.shared.checkpoints.after_step(&guard, &self.learner, step);
         }
+        let tokens_per_s = tokens as f64 / began.elapsed().as_secs_f64().max(1e-9);
+        self.shared.checkpoints.at_end(&self.learner, step);
         let seconds = began.elapsed().as_secs_f64();
-        let tokens_per_s = tokens as f64 / seconds.max(1e-9);
         Ok(Outcome { drafter: self.learner.drafter, steps: step, tokens_per_s, loop_seconds: vec![(LANE, seconds)] })
     }
 
@@ -135,7 +148,7 @@ impl<'a> DrafterTrainLoop<'a> {
         let rate = self.settings.learning_rate * self.learner.rate_factor(step - 1);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let row = MetricsRow {
-            attempt: 1,
+            attempt: self.shared.attempt,
             step: step as u64,
             time_ns: i64::try_from(now.as_nanos()).unwrap_or(i64::MAX),
             loss: Some(r.loss),

@@ -10,12 +10,12 @@ use std::time::Instant;
 /// Name of the lane.
 pub(super) const LANE: &str = "loader";
 
-/// Makes `shared.steps` batches, or until the queue is closed; returns the loop's seconds.
+/// Makes the batches from `shared.first` to `shared.steps`, or until the queue is closed; returns the loop's seconds.
 pub(super) fn load(shared: &Shared<'_>, mut order: Order) -> Result<f64, String> {
     let depth = shared.profiler.counter("queue.batches.depth", "items");
     let began = Instant::now();
-    for number in 0..shared.steps as u64 {
-        let guard = begin_iteration(shared.kind(number));
+    for number in shared.first as u64..shared.steps as u64 {
+        let guard = begin_iteration(shared.kind(number - shared.first as u64));
         let samples = {
             let _span = span!("load.read");
             order.next()

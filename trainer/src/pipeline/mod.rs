@@ -13,6 +13,7 @@ mod run;
 mod step;
 mod target_loop;
 
+pub use checkpoint::Saving;
 pub use drafter_loop::DrafterTrainLoop;
 pub use observe::{LaneReport, Observer, StageMean, Step};
 pub use queue::BufferedHSQueue;

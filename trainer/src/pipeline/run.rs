@@ -1,11 +1,12 @@
 //! Puts the lanes together, and takes them apart again whatever happens.
 
-use super::checkpoint::Checkpoints;
+use super::checkpoint::{Checkpoints, Place, Saving};
 use super::drafter_loop::{self, DrafterTrainLoop, shared_rows};
 use super::observe::Observer;
 use super::order::Order;
 use super::target_loop::{self, TargetForwardLoop};
 use super::{Batch, BufferedHSQueue, HiddenStates, lane, loader};
+use crate::checkpoint::Snapshot;
 use crate::config::{Config, FeatureCache};
 use crate::drafter::DFlashDrafter;
 use crate::drafter::anchors::Row;
@@ -51,8 +52,12 @@ pub struct Parts<'a> {
     pub drafter_device: Device,
     /// Records the spans.
     pub profiler: &'a Profiler,
-    /// Where checkpoints go that are asked for on the way.
+    /// Where checkpoints go.
     pub checkpoints: &'a Path,
+    /// When they are written, and what they say.
+    pub saving: Saving,
+    /// Where to go on; `None`: from the beginning.
+    pub resume: Option<Snapshot>,
     /// Watches.
     pub observer: &'a dyn Observer,
     /// Gets the metrics.
@@ -79,6 +84,10 @@ pub struct Outcome {
 /// What the lanes share.
 pub(super) struct Shared<'a> {
     pub(super) samples: &'a [Text],
+    /// Steps that were made by earlier attempts.
+    pub(super) first: usize,
+    /// Which attempt this is, from 1.
+    pub(super) attempt: u32,
     pub(super) steps: usize,
     pub(super) log_every: u64,
     pub(super) batches: BufferedHSQueue<Batch>,
@@ -148,10 +157,17 @@ impl Shared<'_> {
 /// # Errors
 /// [`TrainError::Lane`] names the lane that failed and why; the other lanes have ended by then.
 pub fn run(parts: Parts<'_>) -> Result<Outcome, TrainError> {
-    let Parts { config, samples, target, drafter, drafter_device, profiler, checkpoints, observer, metrics, stop } =
-        parts;
+    let Parts { config, samples, target, drafter, drafter_device, profiler, observer, metrics, stop, .. } = parts;
+    let mut order = Order::new(samples.iter().map(|s| s.ids.len()).collect(), config.train.batch, config.run.seed);
+    let (first, batches) = parts.resume.as_ref().map_or((0, 0), |from| (from.state.step, from.state.loader.batch));
+    let place = Place { profiler, observer, directory: parts.checkpoints };
+    let attempt = parts.saving.attempt;
+    let checkpoints = Checkpoints::new(place, target.config.clone(), parts.saving, order.epoch(), first);
+    order.skip(batches);
     let shared = Shared {
         samples,
+        first,
+        attempt,
         steps: config.train.steps,
         log_every: config.profile.log_every as u64,
         batches: BufferedHSQueue::new(config.pipeline.batch_queue),
@@ -160,12 +176,11 @@ pub fn run(parts: Parts<'_>) -> Result<Outcome, TrainError> {
         profiler,
         observer,
         target_wait: WaitTime::default(),
-        checkpoints: Checkpoints::new(profiler, target.config.clone(), checkpoints),
+        checkpoints,
         warmup: config.profile.warmup_iterations,
         threads: config.pipeline.threads,
         warnings: Mutex::default(),
     };
-    let order = Order::new(samples.iter().map(|s| s.ids.len()).collect(), config.train.batch, config.run.seed);
     let rows = shared_rows(&target, drafter_device);
     let taps = drafter.config.target_layer_ids.clone();
     note_capacities(profiler, config);
@@ -173,8 +188,11 @@ pub fn run(parts: Parts<'_>) -> Result<Outcome, TrainError> {
         let shared = &shared;
         let target_device = device_name(target.device());
         let target_loop = TargetForwardLoop::new(shared, target, taps, drafter_device);
-        let drafter_loop =
+        let mut drafter_loop =
             DrafterTrainLoop::new(shared, &config.train, drafter, rows, metrics, ANCHOR_STREAM ^ config.run.seed);
+        if let Some(from) = parts.resume {
+            drafter_loop.resume(from)?;
+        }
         let loader = start(scope, shared, loader::LANE, "cpu", move || loader::load(shared, order))?;
         let target = start(scope, shared, target_loop::LANE, &target_device, move || target_loop.run())?;
         let device = device_name(drafter_device);

@@ -16,12 +16,14 @@ use tch::Tensor;
 pub struct DrafterStep {
     /// The drafter.
     pub drafter: DFlashDrafter,
+    /// Its optimizer.
+    pub optimizer: Optimizer,
     settings: Train,
-    optimizer: Optimizer,
     embedding: Tensor,
     head: Tensor,
     candidates: Option<Candidates>,
     gamma: f64,
+    seed: u64,
     rng: StdRng,
 }
 
@@ -55,6 +57,7 @@ impl DrafterStep {
             optimizer: Optimizer::new(drafter.parameters(), settings.into()),
             settings: settings.clone(),
             rng: StdRng::seed_from_u64(seed),
+            seed,
             drafter,
             embedding,
             head,
@@ -68,9 +71,11 @@ impl DrafterStep {
         self.drafter.stream = instrument::stream(self.embedding.device());
     }
 
-    /// Learns from `taps`, `[b, S, n·D]` on any device: the hidden states of `rows`. `step` counts from 0.
+    /// Learns from `taps`, `[b, S, n·D]` on any device: the hidden states of `rows`. `step` counts from 0;
+    /// what is random depends on it and the seed alone.
     pub fn run(&mut self, taps: &Tensor, rows: &[Row<'_>], step: usize) -> Stepped {
         let stream = self.drafter.stream;
+        self.rng = StdRng::seed_from_u64(mixed(self.seed, step as u64));
         let taps = {
             let _span = span!("drafter.upload", &stream);
             taps.to_device(self.embedding.device())
@@ -126,4 +131,12 @@ impl DrafterStep {
         };
         cross_entropy(y, &blocks.slots, &rows, self.gamma)
     }
+}
+
+/// One number of two, as far from its neighbours' as any other (splitmix64's finish).
+fn mixed(seed: u64, number: u64) -> u64 {
+    let mut z = seed ^ number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
 }

@@ -1,5 +1,6 @@
 //! The evaluation of a run's drafter on held-out prompts, with two controls.
 
+use super::resume::run_config;
 use super::train::fresh_drafter;
 use crate::TextTools;
 use crate::config::Config;
@@ -99,12 +100,6 @@ pub fn evaluate_run(
     let evaluation = RunEvaluation { trained, untrained, zeroed, strict };
     record(run, &evaluation)?;
     Ok(evaluation)
-}
-
-fn run_config(run: &RunDir) -> Result<Config, TrainError> {
-    let config = run.manifest()?.config;
-    serde_json::from_value(config)
-        .map_err(|e| TrainError::NoConfig { run: run.path().to_owned(), problem: e.to_string() })
 }
 
 /// What all three evaluations share.

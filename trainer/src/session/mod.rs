@@ -2,7 +2,9 @@
 
 mod evaluate;
 mod record;
+mod resume;
 mod train;
 
 pub use evaluate::{Control, EvaluateOptions, RunEvaluation, evaluate_run};
+pub use resume::{run_config, unfinished};
 pub use train::{TrainOptions, Trained, train};

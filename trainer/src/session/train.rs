@@ -1,18 +1,20 @@
 //! A training run from its configuration to its exported drafter, all of it recorded in a run directory.
 
 use super::record::start_profiler;
+use super::resume::{self, Resumed};
 use crate::TextTools;
+use crate::checkpoint::{self, Identity, RunLock, Snapshot};
 use crate::config::Config;
 use crate::data::{PreloadedDataset, cached};
 use crate::device;
-use crate::drafter::{self, DFlashDrafter, DrafterConfig, Init};
+use crate::drafter::{DFlashDrafter, DrafterConfig, Init};
 use crate::error::TrainError;
 use crate::pipeline::lane::cause_text;
-use crate::pipeline::{self, Observer, Parts, Stop, Text};
+use crate::pipeline::{self, Observer, Parts, Saving, Stop, Text};
 use crate::prepare;
 use crate::target::{Target, TargetConfig};
-use dflash_profiler::Profiler;
 use dflash_profiler::timeline::{Manifest, MetricsWriter, RunDir, State};
+use dflash_profiler::{Profiler, Severity};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -25,6 +27,10 @@ pub struct TrainOptions {
     pub command: Vec<String>,
     /// The configuration file, as it was given, for messages.
     pub config_name: String,
+    /// A run to go on in, instead of a new one.
+    pub resume: Option<RunDir>,
+    /// Keys that the command line changes on purpose, and in which a checkpoint may differ: `train.steps`.
+    pub given: Vec<&'static str>,
 }
 
 /// A finished training.
@@ -48,6 +54,7 @@ pub struct Trained {
 
 /// Everything that is loaded before the first step.
 struct Loaded {
+    identity: Identity,
     samples: Vec<Text>,
     target: Target,
     drafter: DFlashDrafter,
@@ -67,9 +74,11 @@ pub fn train(
 ) -> Result<Trained, TrainError> {
     let loaded = load(config, options)?;
     let target_config = loaded.target.config.clone();
-    let run = RunDir::create(&config.run.dir, &config.run.name, manifest(config, options))?;
+    let begin = Begin::new(config, options, &loaded.identity)?;
+    let run = begin.run.clone();
     begun(&run);
-    let work = || record(config, loaded, &target_config, &run, observer, stop);
+    begin.notes.iter().for_each(|note| observer.note(note));
+    let work = || record(config, loaded, &target_config, begin, observer, stop);
     // Outside the lanes too, running out of memory arrives as a panic of tch.
     let trained = catch_unwind(AssertUnwindSafe(work))
         .unwrap_or_else(|cause| Err(TrainError::Lane { lane: "the training", cause: cause_text(cause.as_ref()) }));
@@ -83,26 +92,30 @@ fn record(
     config: &Config,
     loaded: Loaded,
     target: &TargetConfig,
-    run: &RunDir,
+    begin: Begin,
     observer: &dyn Observer,
     stop: Stop<'_>,
 ) -> Result<Trained, TrainError> {
     let gpus = loaded.target.device().is_cuda() || loaded.drafter_device.is_cuda();
-    let profiler = start_profiler(run, config, gpus)?;
+    let profiler = start_profiler(&begin.run, config, begin.attempt, gpus)?;
+    begin.notes.iter().for_each(|note| profiler.mark(Severity::Info, note));
     let requests = profiler.requests();
     let stop = || stop() || requests.stop();
-    let outcome = run_pipeline(config, loaded, run, &profiler, observer, &stop);
+    // Held until the drafter is exported.
+    let Begin { run, attempt, snapshot, lock: _lock, .. } = begin;
+    let outcome = run_pipeline(config, loaded, (&run, attempt, snapshot), &profiler, observer, &stop);
     profiler.finish();
     // After the end: the last blocks may be the ones that find no room.
     let trouble = profiler.trouble();
-    export(outcome?, target, run, config, trouble)
+    export(outcome?, target, &run, config, trouble)
 }
 
 fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
     // First of all, while no other thread is there: see there.
     dflash_torch::load_cuda();
     let tools = TextTools::load(&config.model.target)?;
-    if !cached(&config.data.shards, &prepare::key(config, &tools)?)? {
+    let key = prepare::key(config, &tools)?;
+    if !cached(&config.data.shards, &key)? {
         return Err(TrainError::NotPrepared {
             shards: config.data.shards.clone(),
             config: options.config_name.clone(),
@@ -114,7 +127,7 @@ fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
     let drafter_device = device::resolve(config.pipeline.drafter_device)?;
     let target = Target::load(&config.model.target, kind, target_device)?;
     let drafter = fresh_drafter(config, &target.config, kind, drafter_device)?;
-    Ok(Loaded { samples, target, drafter, drafter_device })
+    Ok(Loaded { identity: Identity::new(config, &key), samples, target, drafter, drafter_device })
 }
 
 /// The drafter that a configuration begins with.
@@ -141,6 +154,32 @@ fn texts(dataset: &PreloadedDataset) -> Vec<Text> {
     dataset.samples().iter().map(text).collect()
 }
 
+/// Where a training works.
+struct Begin {
+    run: RunDir,
+    attempt: u32,
+    snapshot: Option<Snapshot>,
+    notes: Vec<String>,
+    lock: RunLock,
+}
+
+impl Begin {
+    fn new(config: &Config, options: &TrainOptions, identity: &Identity) -> Result<Self, TrainError> {
+        let mut manifest = manifest(config, options);
+        let Some(run) = &options.resume else {
+            let run = RunDir::create(&config.run.dir, &config.run.name, manifest)?;
+            let lock = RunLock::take(run.path())?;
+            return Ok(Self { run, attempt: 1, snapshot: None, notes: Vec::new(), lock });
+        };
+        let Resumed { run, manifest: before, snapshot, notes, lock } =
+            resume::open(run, config, identity, &options.given)?;
+        (manifest.name, manifest.attempt, manifest.results) = (before.name, before.attempt + 1, before.results);
+        let attempt = manifest.attempt;
+        run.begin_attempt(manifest)?;
+        Ok(Self { run, attempt, snapshot: Some(snapshot), notes, lock })
+    }
+}
+
 fn manifest(config: &Config, options: &TrainOptions) -> Manifest {
     let mut manifest = Manifest::default();
     manifest.command.clone_from(&options.command);
@@ -152,7 +191,7 @@ fn manifest(config: &Config, options: &TrainOptions) -> Manifest {
 fn run_pipeline(
     config: &Config,
     loaded: Loaded,
-    run: &RunDir,
+    (run, attempt, resume): (&RunDir, u32, Option<Snapshot>),
     profiler: &Profiler,
     observer: &dyn Observer,
     stop: Stop<'_>,
@@ -167,10 +206,17 @@ fn run_pipeline(
         drafter_device: loaded.drafter_device,
         profiler,
         checkpoints: &checkpoints,
+        saving: saving(config, attempt, loaded.identity),
+        resume,
         observer,
         metrics: MetricsWriter::open(&run.metrics_csv(), slots)?,
         stop,
     })
+}
+
+fn saving(config: &Config, attempt: u32, identity: Identity) -> Saving {
+    let (every, keep) = (config.checkpoint.every, config.checkpoint.keep);
+    Saving { every, keep, attempt, seed: config.run.seed, batches_per_step: 1, identity }
 }
 
 fn export(
@@ -181,7 +227,7 @@ fn export(
     trouble: Option<String>,
 ) -> Result<Trained, TrainError> {
     let dir = run.checkpoints().join("export");
-    drafter::save(&outcome.drafter, target, &dir).map_err(|source| TrainError::Save { path: dir.clone(), source })?;
+    checkpoint::export(&outcome.drafter, target, &dir)?;
     let pipeline::Outcome { steps, tokens_per_s, loop_seconds, .. } = outcome;
     let stopped = steps < config.train.steps;
     Ok(Trained { run: run.clone(), steps, tokens_per_s, loop_seconds, drafter: dir, stopped, trouble })

@@ -1,0 +1,131 @@
+//! Checkpoints, and trainings that go on from them.
+
+use super::tiny::Place;
+use safetensors::SafeTensors;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Every tensor of a checkpoint's state, as bytes by name.
+fn state(checkpoint: &Path) -> Vec<(String, Vec<u8>)> {
+    let bytes = fs::read(checkpoint.join("state.safetensors")).unwrap();
+    let file = SafeTensors::deserialize(&bytes).unwrap();
+    let mut tensors: Vec<_> = file.tensors().into_iter().map(|(name, view)| (name, view.data().to_vec())).collect();
+    tensors.sort();
+    tensors
+}
+
+fn figures(checkpoint: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(checkpoint.join("state.json")).unwrap()).unwrap()
+}
+
+fn train(place: &Place, arguments: &[&str]) -> PathBuf {
+    place.path(place.ok(&[&["train"], arguments].concat()).trim())
+}
+
+fn steps(run: &Path) -> Vec<String> {
+    let entries = fs::read_dir(run.join("checkpoints")).unwrap();
+    let mut names: Vec<_> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// A run that ended, for whatever reason, right after the checkpoint of a step.
+fn cut(run: &Path, step: usize) {
+    for name in steps(run) {
+        let later = name.strip_prefix("step-").is_none_or(|n| n.parse::<usize>().unwrap() > step);
+        if later {
+            fs::remove_dir_all(run.join("checkpoints").join(name)).unwrap();
+        }
+    }
+}
+
+/// 13 steps at once, and 7 of them again after the first 6: weights and moments are the same bit for bit. Ten samples in
+/// batches of two make five steps an epoch, so that 6 lies within one.
+fn resumes_exactly(changes: &[(&str, &str)]) {
+    let place = Place::new();
+    let config = fs::read_to_string(place.config()).unwrap().replace("\"memory\"", "\"off\"");
+    let config = changes.iter().fold(config, |config, (from, to)| {
+        assert!(config.contains(from), "{from}");
+        config.replace(from, to)
+    });
+    fs::write(place.config(), config + "[checkpoint]\nevery = 6\nkeep = 0\n").unwrap();
+    place.ok(&["prepare", "tiny.toml"]);
+    let run = train(&place, &["tiny.toml", "--steps", "13"]);
+    assert_eq!(steps(&run), ["export", "step-000006", "step-000012", "step-000013"]);
+    let last = run.join("checkpoints/step-000013");
+    let (want, drafter) = (state(&last), fs::read(run.join("checkpoints/export/model.safetensors")).unwrap());
+    assert!(want.iter().any(|(name, _)| name == "fc.weight.master"));
+    assert_ne!(state(&run.join("checkpoints/step-000012")), want, "steps change something");
+
+    cut(&run, 6);
+    assert_eq!(figures(&run.join("checkpoints/step-000006"))["loader"]["epoch"], 1);
+    assert_eq!(train(&place, &["--resume", run.to_str().unwrap()]), run);
+    assert_eq!(state(&last), want);
+    assert_eq!(fs::read(run.join("checkpoints/export/model.safetensors")).unwrap(), drafter);
+    assert_eq!(figures(&last)["attempt"], 2);
+    let metrics = fs::read_to_string(run.join("metrics.csv")).unwrap();
+    let rows: Vec<Vec<&str>> = metrics.lines().skip(1).map(|l| l.split(',').skip(1).take(2).collect()).collect();
+    assert_eq!(rows, [["1", "5"], ["1", "10"], ["1", "13"], ["2", "10"], ["2", "13"]]);
+    let iterations = fs::read_to_string(run.join("iterations.csv")).unwrap();
+    assert!(iterations.lines().any(|line| line.starts_with("1,2,0,drafter:0,")), "a second attempt");
+    assert!(!place.ok(&["report", run.to_str().unwrap()]).contains("torn"));
+}
+
+#[test]
+fn a_resumed_training_is_the_same_bit_for_bit() {
+    resumes_exactly(&[]);
+}
+
+#[test]
+fn so_is_one_with_muon_and_the_whole_vocabulary() {
+    resumes_exactly(&[("\"candidates\"", "\"full\""), ("[train]", "[train]\noptimizer = \"muon\"")]);
+}
+
+#[test]
+fn a_checkpoint_of_something_else_is_refused_by_name() {
+    let place = Place::new();
+    place.ok(&["prepare", "tiny.toml"]);
+    let run = train(&place, &["tiny.toml", "--steps", "2"]);
+    let resume = ["train", "tiny.toml", "--steps", "4", "--resume", run.to_str().unwrap()];
+    let config = fs::read_to_string(place.config()).unwrap();
+    let changed = config.replace("anchors = 6", "anchors = 5\nclip = 0.5").replace("hs_queue = 4", "hs_queue = 2");
+    fs::write(place.config(), changed).unwrap();
+    let refused = place.fails(2, &resume);
+    for part in ["train.anchors is 6 in the checkpoint and 5 now", "train.clip is 1.0 in the checkpoint and 0.5 now"] {
+        assert!(refused.contains(part), "{refused}");
+    }
+    assert!(!refused.contains("train.batch") && !refused.contains("steps is"), "{refused}");
+
+    // Another target: its weights are other ones, and the texts were prepared anew.
+    fs::write(place.config(), &config).unwrap();
+    let weights = place.path("model/model.safetensors");
+    let mut bytes = fs::read(&weights).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&weights, bytes).unwrap();
+    place.ok(&["prepare", "tiny.toml", "--force"]);
+    let refused = place.fails(2, &resume);
+    assert!(refused.contains("prepared from model.safetensors is sha256 "), "{refused}");
+    assert!(place.fails(2, &["train", "--resume", "nowhere"]).contains("nowhere"));
+}
+
+#[test]
+fn auto_goes_on_with_what_is_unfinished() {
+    let place = Place::new();
+    place.ok(&["prepare", "tiny.toml"]);
+    let auto = ["tiny.toml", "--resume", "auto"];
+    let first = train(&place, &auto);
+    assert_eq!(steps(&first), ["export", "step-000012"], "nothing to go on with: a run of its own");
+    let second = train(&place, &auto);
+    assert_ne!(first, second, "the first has come to its end");
+
+    // As a run looks whose machine was lost.
+    let path = second.join("run.json");
+    let json = fs::read_to_string(&path).unwrap().replace("\"finished\"", "\"running\"");
+    fs::write(&path, json).unwrap();
+    assert!(place.fails(2, &["train", "tiny.toml", "--resume", "auto"]).contains("has made all its 12 steps"));
+    let longer = train(&place, &["tiny.toml", "--resume", "auto", "--steps", "14"]);
+    assert_eq!(longer, second);
+    assert_eq!(steps(&second), ["export", "step-000012", "step-000014"]);
+    assert!(place.fails(2, &["train", "--resume", "auto"]).contains("needs a configuration"));
+}
