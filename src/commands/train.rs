@@ -10,6 +10,7 @@ use dflash_trainer::config::Config;
 use dflash_trainer::session::{TrainOptions, run_config, train, unfinished};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 #[derive(clap::Args, Debug)]
 pub struct Args {
@@ -32,6 +33,9 @@ pub struct Args {
     /// Name of the run, instead of the configuration's
     #[arg(long)]
     name: Option<String>,
+    /// End in good time, with a checkpoint and exit code 0, once so much time has passed: 90m, 12h, 30s, or [D-]HH:MM:SS
+    #[arg(long, value_name = "TIME", value_parser = time_limit)]
+    time_limit: Option<Duration>,
     /// Form of the log lines on stderr
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
@@ -69,17 +73,36 @@ impl Args {
     }
 }
 
+/// A number with s, m or h, or a queueing system's [D-]HH:MM:SS.
+fn time_limit(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is no time: write 90m, 12h, 30s, or [D-]HH:MM:SS");
+    let number = |text: &str| text.parse::<u64>().map_err(|_| wrong());
+    let seconds = match text.split_at_checked(text.len().saturating_sub(1)) {
+        Some((count, "s")) => number(count)?,
+        Some((count, "m")) => number(count)? * 60,
+        Some((count, "h")) => number(count)? * 3600,
+        _ => {
+            let (days, clock) = text.split_once('-').unwrap_or(("0", text));
+            let [hours, minutes, seconds] = clock.split(':').collect::<Vec<_>>()[..] else { return Err(wrong()) };
+            ((number(days)? * 24 + number(hours)?) * 60 + number(minutes)?) * 60 + number(seconds)?
+        }
+    };
+    Ok(Duration::from_secs(seconds))
+}
+
 fn is_auto(run: &Path) -> bool {
     run.as_os_str() == "auto"
 }
 
 /// Prints the run directory as the last line on stdout; everything else goes to stderr.
 pub fn run(args: &Args) -> Result<ExitCode> {
+    let began = Instant::now();
     let (config, name) = args.config()?;
     let options = args.options(&config, &name)?;
     let watcher = Watcher::new(config.train.steps, args.log_format);
     let stop = exit::stop_flag()?;
-    let trained = train(&config, &options, &watcher, &|| stop.is_set(), |run| {
+    let out_of_time = || args.time_limit.is_some_and(|limit| began.elapsed() >= limit);
+    let trained = train(&config, &options, &watcher, &|| stop.is_set() || out_of_time(), |run| {
         watcher.note(&format!("run {}", run.path().display()))
     });
     watcher.finish();
@@ -90,4 +113,19 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     say(&format!("{} steps; drafter in {}", trained.steps, trained.drafter.display()));
     output::print(format!("{}\n", trained.run.path().display()).as_bytes())?;
     Ok(if trained.stopped { stop.exit_code().map_or(ExitCode::SUCCESS, ExitCode::from) } else { ExitCode::SUCCESS })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_people_and_queueing_systems_write_them() {
+        let seconds = |text| time_limit(text).map(|limit| limit.as_secs());
+        assert_eq!(["30s", "90m", "12h"].map(seconds), [Ok(30), Ok(5_400), Ok(43_200)]);
+        assert_eq!(["01:02:03", "2-00:00:10"].map(seconds), [Ok(3_723), Ok(172_810)]);
+        for wrong in ["", "h", "90", "1:2", "1.5h", "-1s", "é"] {
+            assert!(time_limit(wrong).unwrap_err().contains("is no time"), "{wrong}");
+        }
+    }
 }

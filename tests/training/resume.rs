@@ -4,7 +4,9 @@ use super::tiny::Place;
 use safetensors::SafeTensors;
 use serde_json::Value;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Every tensor of a checkpoint's state, as bytes by name.
 fn state(checkpoint: &Path) -> Vec<(String, Vec<u8>)> {
@@ -128,4 +130,131 @@ fn auto_goes_on_with_what_is_unfinished() {
     assert_eq!(longer, second);
     assert_eq!(steps(&second), ["export", "step-000012", "step-000014"]);
     assert!(place.fails(2, &["train", "--resume", "auto"]).contains("needs a configuration"));
+}
+
+/// A process that is killed at any moment, mostly in the middle of a save, leaves a run that goes on.
+#[test]
+fn a_kill_during_a_save_loses_nothing() {
+    let place = Place::new();
+    let config = fs::read_to_string(place.config()).unwrap() + "[checkpoint]\nevery = 1\nkeep = 2\n";
+    fs::write(place.config(), config).unwrap();
+    place.ok(&["prepare", "tiny.toml"]);
+    let mut before = 0;
+    for round in 0..5 {
+        let mut child =
+            dflash_in_the_background(&place, &["train", "tiny.toml", "--steps", "1000000", "--resume", "auto"]);
+        let mut log = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let resumed = log.by_ref().find(|line| line.contains("resumed after") || line.contains("step ")).unwrap();
+        assert_eq!(round > 0, resumed.contains("resumed after step"), "{resumed}");
+        assert!(!resumed.contains("warning"), "nothing is damaged: {resumed}");
+        // Two log lines lie five steps apart, and as many saves.
+        let lines = log.by_ref().filter(|line| line.starts_with("step ")).take(2);
+        assert_eq!(lines.count(), 2);
+        std::thread::sleep(Duration::from_millis(7 * round));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let run = fs::read_dir(place.path("runs")).unwrap().next().unwrap().unwrap().path();
+        let now =
+            steps(&run).iter().filter_map(|name| name.strip_prefix("step-")?.parse::<usize>().ok()).max().unwrap();
+        assert!(now > before, "step {now} after {before}");
+        before = now;
+    }
+    assert_eq!(fs::read_dir(place.path("runs")).unwrap().count(), 1);
+}
+
+fn dflash_in_the_background(place: &Place, arguments: &[&str]) -> std::process::Child {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_dflash"));
+    command.args(arguments).current_dir(place.path(".")).env_remove("DFLASH_RUNS");
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn().unwrap()
+}
+
+/// Files of at most 200 kB stand for a disk that fills: a state of 300 kB finds no room, an export does.
+#[test]
+fn a_disk_that_fills_during_a_save_costs_the_checkpoint_and_nothing_else() {
+    let place = Place::new();
+    place.ok(&["prepare", "tiny.toml"]);
+    let run = train(&place, &["tiny.toml", "--steps", "4"]);
+    let first = run.join("checkpoints/step-000004");
+    let before = state(&first);
+    let config = fs::read_to_string(place.config()).unwrap() + "[checkpoint]\nevery = 3\n";
+    fs::write(place.config(), config).unwrap();
+    let command = format!(
+        "trap '' XFSZ; ulimit -f 200; exec {} train tiny.toml --steps 8 --resume {}",
+        env!("CARGO_BIN_EXE_dflash"),
+        run.display()
+    );
+    let output =
+        std::process::Command::new("bash").args(["-c", &command]).current_dir(place.path(".")).output().unwrap();
+    let log = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{log}");
+    for step in [6, 8] {
+        let warning = format!("warning: checkpoint: step {step} could not be written: cannot write ");
+        assert!(log.contains(&warning), "no {warning:?} in\n{log}");
+    }
+    assert_eq!(steps(&run), ["export", "step-000004"], "nothing half is left");
+    assert_eq!(state(&first), before);
+    assert!(place.ok(&["dump", run.to_str().unwrap()]).contains("could not be written"), "it is in the timeline too");
+}
+
+/// SIGUSR1 and a time limit end a run with a checkpoint and exit code 0; the next attempt takes it up.
+#[test]
+fn an_end_in_good_time_is_no_failure() {
+    let place = Place::new();
+    let config = fs::read_to_string(place.config()).unwrap() + "[checkpoint]\non_stop = \"drain\"\n";
+    fs::write(place.config(), config).unwrap();
+    place.ok(&["prepare", "tiny.toml"]);
+    let endless = ["train", "tiny.toml", "--steps", "1000000", "--resume", "auto"];
+    let mut child = dflash_in_the_background(&place, &endless);
+    let mut log = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    log.find(|line| line.contains("step ")).unwrap();
+    let kill = std::process::Command::new("kill").args(["-USR1", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    log.for_each(drop);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let run = fs::read_dir(place.path("runs")).unwrap().next().unwrap().unwrap().path();
+    let manifest = || serde_json::from_str::<Value>(&fs::read_to_string(run.join("run.json")).unwrap()).unwrap();
+    let made = manifest()["results"]["steps"].as_u64().unwrap();
+    assert_eq!((manifest()["state"].as_str(), manifest()["attempt"].as_u64()), (Some("stopped"), Some(1)));
+    assert!(run.join(format!("checkpoints/step-{made:06}/state.json")).is_file());
+
+    place.ok(&[&endless[..], &["--time-limit", "1s"]].concat());
+    assert_eq!((manifest()["state"].as_str(), manifest()["attempt"].as_u64()), (Some("stopped"), Some(2)));
+    assert!(manifest()["results"]["steps"].as_u64().unwrap() > made);
+}
+
+#[test]
+fn an_export_is_what_was_trained_and_overwrites_nothing() {
+    let place = Place::new();
+    let config = fs::read_to_string(place.config()).unwrap() + "[checkpoint]\nevery = 2\n";
+    fs::write(place.config(), config).unwrap();
+    place.ok(&["prepare", "tiny.toml"]);
+    let run = train(&place, &["tiny.toml", "--steps", "5"]);
+    let weights = |dir: &Path| fs::read(dir.join("model.safetensors")).unwrap();
+    let export = |arguments: &[&str], to: &str| {
+        place.ok(&[&["export", run.to_str().unwrap(), "-o", to], arguments].concat());
+        weights(&place.path(to))
+    };
+    assert_eq!(export(&[], "end"), weights(&run.join("checkpoints/export")));
+    assert_eq!(export(&["--step", "4"], "four"), weights(&run.join("checkpoints/step-000004/export")));
+    assert_ne!(weights(&place.path("end")), weights(&place.path("four")));
+    let config: Value = serde_json::from_str(&fs::read_to_string(place.path("end/config.json")).unwrap()).unwrap();
+    assert_eq!((&config["block_size"], &config["dflash_config"]["block_size"]), (&4.into(), &4.into()));
+    assert_eq!((&config["rope_theta"], &config["rope_scaling"]), (&10000.0.into(), &Value::Null));
+
+    assert!(place.fails(2, &["export", "end", "-o", "four"]).contains("is not an empty directory"));
+    fs::create_dir(place.path("empty")).unwrap();
+    place.ok(&["export", run.join("checkpoints/step-000002").to_str().unwrap(), "-o", "empty"]);
+    assert!(
+        place
+            .fails(2, &["export", run.to_str().unwrap(), "--step", "3", "-o", "x"])
+            .contains("no checkpoint of step 3")
+    );
+    assert!(place.fails(2, &["export", run.to_str().unwrap(), "--best", "-o", "x"]).contains("has been evaluated"));
+
+    // A torn source is refused, and leaves nothing.
+    let torn = place.path("end/model.safetensors");
+    let bytes = weights(&place.path("end"));
+    fs::write(&torn, &bytes[..bytes.len() / 2]).unwrap();
+    assert!(place.fails(2, &["export", "end", "-o", "x"]).contains("is no complete safetensors file"));
+    assert!(!place.path("x").exists() && !place.path("x.part").exists());
 }

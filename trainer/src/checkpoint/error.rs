@@ -1,5 +1,6 @@
 //! What can be wrong with a checkpoint.
 
+use crate::model::ModelError;
 use std::io;
 use std::path::PathBuf;
 
@@ -58,6 +59,9 @@ pub enum CheckpointError {
         /// What is wrong.
         problem: String,
     },
+    /// What should be exported is no drafter.
+    #[error(transparent)]
+    Source(#[from] ModelError),
     /// Something that must not be overwritten.
     #[error("{path} is not an empty directory; name another one", path = path.display())]
     InTheWay {

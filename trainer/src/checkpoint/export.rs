@@ -56,8 +56,7 @@ pub fn copy(from: &Path, dir: &Path) -> Result<(), CheckpointError> {
     if dir.exists() && !fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_none()) {
         return Err(CheckpointError::InTheWay { path: dir.into() });
     }
-    let unusable = |e: crate::model::ModelError| CheckpointError::Export { path: from.into(), problem: e.to_string() };
-    let drafter = drafter::load(from, Kind::BFloat16, Device::Cpu).map_err(unusable)?;
+    let drafter = drafter::load(from, Kind::BFloat16, Device::Cpu)?;
     write_directory(dir, |part| {
         for name in ["config.json", "model.safetensors"] {
             let (from, to) = (from.join(name), part.join(name));

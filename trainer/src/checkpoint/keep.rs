@@ -54,14 +54,18 @@ pub fn newest(checkpoints: &Path) -> Result<(PathBuf, Snapshot, Vec<CheckpointEr
     Err(CheckpointError::None { path: checkpoints.into(), damaged })
 }
 
+/// The one with the largest acceptance length; `None`: none has been evaluated.
+#[must_use]
+pub fn best(stored: &[Stored]) -> Option<&Stored> {
+    let evaluated = stored.iter().filter_map(|stored| Some((stored.tau?, stored)));
+    evaluated.max_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, stored)| stored)
+}
+
 /// Removes all but the newest `keep` checkpoints and the best one by tau; 0 keeps all. Returns what could not be removed.
 #[must_use]
 pub fn prune(checkpoints: &Path, keep: usize) -> Vec<CheckpointError> {
     let (stored, _) = list(checkpoints);
-    let best = stored
-        .iter()
-        .filter(|s| s.tau.is_some())
-        .max_by(|a, b| a.tau.partial_cmp(&b.tau).unwrap_or(std::cmp::Ordering::Equal));
+    let best = best(&stored);
     let best = best.map(|s| s.path.clone());
     let old = if keep == 0 { 0 } else { stored.len().saturating_sub(keep) };
     let doomed = stored[..old].iter().filter(|s| Some(&s.path) != best.as_ref());

@@ -9,6 +9,7 @@ mod markdown;
 mod section;
 
 pub(crate) use check::{bytes, percent};
+pub use enums::OnStop;
 pub use enums::{DeviceChoice, Dtype, FeatureCache, Level, Optimizer, Schedule, Vocabulary};
 pub use load::ConfigError;
 pub use markdown::markdown;
@@ -157,6 +158,9 @@ section! {
         every: usize = 0,
         /// How many of them stay: the newest ones, and the best by acceptance length besides; 0 = all.
         keep: usize = 3,
+        /// What becomes of the batches that are under way when the training is stopped: `drop` (the sooner end; a resumed
+        /// training makes them again) or `drain` (they are trained on first).
+        on_stop: OnStop = OnStop::Drop,
     }
 }
 

@@ -7,7 +7,7 @@ use super::order::Order;
 use super::target_loop::{self, TargetForwardLoop};
 use super::{Batch, BufferedHSQueue, HiddenStates, lane, loader};
 use crate::checkpoint::Snapshot;
-use crate::config::{Config, FeatureCache};
+use crate::config::{Config, FeatureCache, OnStop};
 use crate::drafter::DFlashDrafter;
 use crate::drafter::anchors::Row;
 use crate::error::TrainError;
@@ -197,7 +197,7 @@ pub fn run(parts: Parts<'_>) -> Result<Outcome, TrainError> {
         let target = start(scope, shared, target_loop::LANE, &target_device, move || target_loop.run())?;
         let device = device_name(drafter_device);
         let drafter = start(scope, shared, drafter_loop::LANE, &device, move || drafter_loop.run())?;
-        watch(shared, stop, &drafter);
+        watch(shared, stop, config.checkpoint.on_stop, &drafter);
         let (loader, target) = (join(loader::LANE, loader), join(target_loop::LANE, target));
         let mut outcome = join(drafter_loop::LANE, drafter)?;
         outcome.loop_seconds.extend([(loader::LANE, loader?), (target_loop::LANE, target?)]);
@@ -246,10 +246,13 @@ fn observed(lane: Lane, device: &str) -> Lane {
 }
 
 /// Waits for the drafter's end, and closes the queues when somebody wants to stop.
-fn watch<T>(shared: &Shared<'_>, stop: Stop<'_>, drafter: &Handle<'_, T>) {
+fn watch<T>(shared: &Shared<'_>, stop: Stop<'_>, on_stop: OnStop, drafter: &Handle<'_, T>) {
     while !drafter.is_finished() {
-        if stop() {
-            shared.abandon();
+        match (stop(), on_stop) {
+            (true, OnStop::Drop) => shared.abandon(),
+            // The loader's next batch finds no queue any more; the others go their way.
+            (true, OnStop::Drain) => shared.batches.close(),
+            (false, _) => {}
         }
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
