@@ -35,6 +35,11 @@ pub struct RunArg {
 }
 
 impl RunArg {
+    /// What was typed.
+    pub fn typed(&self) -> Option<&Path> {
+        self.run.as_deref()
+    }
+
     /// Finds the run.
     pub fn resolve(&self) -> anyhow::Result<RunDir> {
         let directory = self.runs.directory();

@@ -258,3 +258,37 @@ fn an_export_is_what_was_trained_and_overwrites_nothing() {
     assert!(place.fails(2, &["export", "end", "-o", "x"]).contains("is no complete safetensors file"));
     assert!(!place.path("x").exists() && !place.path("x.part").exists());
 }
+
+#[test]
+fn any_drafters_directory_is_evaluated_and_trained_on() {
+    let place = Place::new();
+    let config = fs::read_to_string(place.config()).unwrap();
+    fs::write(place.config(), format!("{config}[checkpoint]\nevery = 2\n")).unwrap();
+    place.ok(&["prepare", "tiny.toml"]);
+    let run = train(&place, &["tiny.toml", "--steps", "4"]);
+    let two = run.join("checkpoints/step-000002");
+    let figures = place.ok(&["eval", two.to_str().unwrap()]);
+    assert!(figures.contains("speed: ") && figures.contains("without drafting: tau 1.000"), "{figures}");
+    assert!(place.ok(&["export", run.to_str().unwrap(), "--best", "-o", "best"]).contains("best"));
+    assert_eq!(
+        fs::read(place.path("best/model.safetensors")).unwrap(),
+        fs::read(two.join("export/model.safetensors")).unwrap()
+    );
+    assert!(place.fails(2, &["eval", "best"]).contains("--config"));
+    let drawn = place.ok(&["eval", "best", "--config", "tiny.toml", "--temperature", "1", "--control-prompts", "0"]);
+    assert!(drawn.contains("not compared: its tokens are drawn"), "{drawn}");
+    assert!(drawn.lines().last().unwrap().starts_with("tau: trained "), "{drawn}");
+
+    // Training that begins with it, at a rate that changes nothing, ends with it.
+    let tuned =
+        config.replace("[drafter]", "[drafter]\ninit = \"best\"").replace("[train]", "[train]\nlearning_rate = 1e-30");
+    fs::write(place.config(), &tuned).unwrap();
+    let run = train(&place, &["tiny.toml", "--steps", "2"]);
+    assert_eq!(
+        fs::read(run.join("checkpoints/export/model.safetensors")).unwrap(),
+        fs::read(place.path("best/model.safetensors")).unwrap()
+    );
+    fs::write(place.config(), tuned.replace("block_size = 4", "block_size = 8")).unwrap();
+    let refused = place.fails(2, &["train", "tiny.toml"]);
+    assert!(refused.contains("best: block_size is 4 there and 8 in the configuration"), "{refused}");
+}

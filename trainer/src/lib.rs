@@ -9,6 +9,7 @@ pub mod doctor;
 pub mod drafter;
 mod error;
 pub mod eval;
+pub mod events;
 pub mod instrument;
 pub mod loss;
 pub mod model;

@@ -69,6 +69,9 @@ section! {
 section! {
     /// The drafter's shape. What is not named here (hidden size, heads, RoPE) is the target's.
     Drafter {
+        /// A drafter's directory to begin with, ours or a published one, instead of random weights; empty = random. Its
+        /// shape must be the one that the other keys give.
+        init: PathBuf = PathBuf::new(),
         /// Layers (the paper: 5).
         layers: usize = 5,
         /// Tokens of a block, the anchor included (the paper: 16).
@@ -202,6 +205,9 @@ section! {
         control_prompts: usize = 12,
         /// Longest answer, tokens.
         max_new_tokens: usize = 72,
+        /// 0: greedy. Else tokens are drawn from the logits divided by it, with rejection sampling, so that the answers are
+        /// the target's own in distribution.
+        temperature: f64 = 0.0,
     }
 }
 

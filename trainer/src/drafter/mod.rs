@@ -6,6 +6,7 @@ mod config;
 mod context;
 mod files;
 mod model;
+mod same;
 
 pub use block::BlockMask;
 pub use config::{DrafterConfig, target_layer_ids};

@@ -81,6 +81,12 @@ impl<'a> Checkpoints<'a> {
         }
     }
 
+    /// The newest, if there is one.
+    pub(super) fn newest(&self) -> Option<PathBuf> {
+        let step = self.newest.load(Ordering::Relaxed);
+        (step > 0).then(|| checkpoint::directory(self.directory, step))
+    }
+
     /// Returns where the drafter lies, or what to tell.
     fn write(&self, learner: &DrafterStep, step: usize) -> Result<PathBuf, String> {
         let _span = span!("drafter.checkpoint");

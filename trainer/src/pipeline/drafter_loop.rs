@@ -1,8 +1,9 @@
 //! The lane `drafter:0`: trains the drafter on hidden states.
 
-use super::metrics::{Metrics, Reading};
+use super::metrics::{Counts, Metrics, Reading};
 use super::observe::Step;
 use super::run::{Outcome, Shared};
+use super::skips::{self, Skips};
 use super::target_loop::HIDDEN_STATES_FLOW;
 use super::{DrafterStep, HiddenStates, Stepped, lane};
 use crate::checkpoint::Snapshot;
@@ -10,7 +11,8 @@ use crate::config::Train;
 use crate::drafter::DFlashDrafter;
 use crate::drafter::anchors::Row;
 use crate::error::TrainError;
-use dflash_profiler::timeline::{MetricsRow, MetricsWriter};
+use crate::events::MetricsLog;
+use dflash_profiler::timeline::MetricsRow;
 use dflash_profiler::{Kind, begin_iteration, flow_take, span};
 use std::collections::HashMap;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -25,7 +27,8 @@ pub struct DrafterTrainLoop<'a> {
     settings: &'a Train,
     learner: DrafterStep,
     metrics: Metrics,
-    csv: MetricsWriter,
+    csv: MetricsLog,
+    skips: Skips,
     waits: Waits,
 }
 
@@ -41,7 +44,7 @@ impl<'a> DrafterTrainLoop<'a> {
         settings: &'a Train,
         drafter: DFlashDrafter,
         shared_rows: (Tensor, Tensor),
-        csv: MetricsWriter,
+        csv: MetricsLog,
         seed: u64,
     ) -> Self {
         let block = drafter.config.block_size as usize;
@@ -49,6 +52,7 @@ impl<'a> DrafterTrainLoop<'a> {
         Self {
             learner: DrafterStep::new(settings, drafter, shared_rows, seen, seed),
             metrics: Metrics::new(block),
+            skips: Skips::default(),
             waits: Waits { since: Instant::now(), seconds: 0.0 },
             shared,
             settings,
@@ -109,7 +113,8 @@ impl<'a> DrafterTrainLoop<'a> {
         let rows: Vec<Row<'_>> = states.samples.iter().map(|&i| self.shared.samples[i].row()).collect();
         let Stepped { loss, slots, norm } = self.learner.run(&states.taps, &rows, step);
         let supervised = self.shared.supervised(&states.samples);
-        self.metrics.add(&loss, slots, norm, self.shared.tokens(&states.samples), supervised);
+        let counts = Counts { tokens: self.shared.tokens(&states.samples), supervised };
+        self.metrics.add((&loss, slots, norm), step as u64 + 1, &states.samples, counts);
     }
 
     /// Reads the figures back every `log_every` steps: the one place where this lane waits for its device, and so a stage
@@ -122,12 +127,12 @@ impl<'a> DrafterTrainLoop<'a> {
         })
     }
 
-    /// Reports what was read back; otherwise only counts the step. A loss that is no number any more ends the lane: the
-    /// weights are lost.
+    /// Reports what was read back; otherwise only counts the step. Too many losses in a row that are no numbers end the
+    /// lane.
     fn log(&mut self, step: usize, reading: Option<Reading>) -> Result<(), String> {
         let due = reading.is_some();
         if let Some(reading) = &reading {
-            check(step, reading)?;
+            self.check(step, reading)?;
             self.write(step, reading);
         }
         self.shared.observer.step(&Step {
@@ -157,13 +162,29 @@ impl<'a> DrafterTrainLoop<'a> {
             learning_rate: Some(rate),
             gradient_norm: Some(r.gradient_norm),
             acceptance_length: None,
+            simulated_acceptance_length: Some(r.simulated_acceptance()),
+            block_acceptance_length: Some(r.block_acceptance),
+            skipped: Some(self.skips.total()),
+            slot_losses: r.slot_losses.clone(),
             tokens_per_s: Some(r.tokens_per_s),
             supervised_tokens_per_s: Some(r.supervised_per_s),
         };
         // A full disk costs the metrics, never the training; the profiler says so too.
         if let Err(error) = self.csv.write(&row) {
-            self.shared.warn(&error.to_string());
+            self.shared.warn(&error);
         }
+    }
+
+    fn check(&mut self, step: usize, reading: &Reading) -> Result<(), String> {
+        for skipped in &reading.steps {
+            if let Some(skipped) = skipped {
+                self.shared.tell(&skipped.text());
+            }
+            if !self.skips.note(skipped.is_some()) {
+                return Err(skips::end_text(step, self.shared.checkpoints.newest().as_deref()));
+            }
+        }
+        Ok(())
     }
 
     fn waiting(&mut self) -> String {
@@ -177,17 +198,6 @@ impl<'a> DrafterTrainLoop<'a> {
             format!("target waits {:.0} % for room", target * 100.0)
         }
     }
-}
-
-fn check(step: usize, reading: &Reading) -> Result<(), String> {
-    if reading.loss.is_finite() && reading.gradient_norm.is_finite() {
-        return Ok(());
-    }
-    Err(format!(
-        "at step {step} the loss is {} and the gradient norm {}: lower the learning rate, or look for weights that are \
-         no numbers in the target",
-        reading.loss, reading.gradient_norm
-    ))
 }
 
 /// Where embedding and head should be for a drafter on `device`.

@@ -10,6 +10,7 @@ mod observe;
 mod order;
 mod queue;
 mod run;
+mod skips;
 mod step;
 mod target_loop;
 

@@ -11,9 +11,9 @@ use crate::config::{Config, FeatureCache, OnStop};
 use crate::drafter::DFlashDrafter;
 use crate::drafter::anchors::Row;
 use crate::error::TrainError;
+use crate::events::MetricsLog;
 use crate::instrument;
 use crate::target::Target;
-use dflash_profiler::timeline::MetricsWriter;
 use dflash_profiler::timeline::record::{Kind, Severity};
 use dflash_profiler::{Lane, Profiler};
 use std::path::Path;
@@ -61,7 +61,7 @@ pub struct Parts<'a> {
     /// Watches.
     pub observer: &'a dyn Observer,
     /// Gets the metrics.
-    pub metrics: MetricsWriter,
+    pub metrics: MetricsLog,
     /// Asked now and then; true ends the training early, after the steps that are under way.
     pub stop: Stop<'a>,
 }
@@ -137,6 +137,12 @@ impl Shared<'_> {
             warnings.push(text.to_owned());
             self.profiler.mark(Severity::Warning, text);
         }
+    }
+
+    /// Notes something in the timeline, and tells the observer.
+    pub(super) fn tell(&self, text: &str) {
+        self.profiler.mark(Severity::Warning, text);
+        self.observer.note(&format!("warning: {text}"));
     }
 
     fn abandon(&self) {

@@ -5,6 +5,6 @@ mod record;
 mod resume;
 mod train;
 
-pub use evaluate::{Control, EvaluateOptions, RunEvaluation, evaluate_run};
+pub use evaluate::{Control, EvaluateOptions, RunEvaluation, evaluate_drafter, evaluate_run, record_checkpoint};
 pub use resume::{run_config, unfinished};
 pub use train::{TrainOptions, Trained, train};

@@ -7,13 +7,14 @@ use crate::checkpoint::{self, Identity, RunLock, Snapshot};
 use crate::config::Config;
 use crate::data::{PreloadedDataset, cached};
 use crate::device;
-use crate::drafter::{DFlashDrafter, DrafterConfig, Init};
+use crate::drafter::{self, DFlashDrafter, DrafterConfig, Init};
 use crate::error::TrainError;
+use crate::events::MetricsLog;
 use crate::pipeline::lane::cause_text;
 use crate::pipeline::{self, Observer, Parts, Saving, Stop, Text};
 use crate::prepare;
 use crate::target::{Target, TargetConfig};
-use dflash_profiler::timeline::{Manifest, MetricsWriter, RunDir, State};
+use dflash_profiler::timeline::{Manifest, RunDir, State};
 use dflash_profiler::{Profiler, Severity};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -134,7 +135,7 @@ fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
 ///
 /// # Errors
 /// It does not fit the target.
-pub(super) fn fresh_drafter(
+fn fresh_drafter(
     config: &Config,
     target: &TargetConfig,
     kind: Kind,
@@ -142,8 +143,26 @@ pub(super) fn fresh_drafter(
 ) -> Result<DFlashDrafter, TrainError> {
     let shape = DrafterConfig::for_target(target, &config.drafter);
     shape.check(target, &config.model.target.join("config.json"))?;
+    if !config.drafter.init.as_os_str().is_empty() {
+        return given_drafter(config, &shape, kind, device);
+    }
     let seed = i64::try_from(config.run.seed).unwrap_or(i64::MAX);
     Ok(DFlashDrafter::fresh(&shape, Init { seed, final_norm: config.drafter.final_norm_init }, kind, device))
+}
+
+/// The drafter of `[drafter] init`, which must have the configuration's shape: a block size that changes unseen would be
+/// trained and served wrong.
+fn given_drafter(
+    config: &Config,
+    shape: &DrafterConfig,
+    kind: Kind,
+    device: Device,
+) -> Result<DFlashDrafter, TrainError> {
+    let drafter = drafter::load(&config.drafter.init, kind, device)?;
+    match drafter.config.differences(shape) {
+        problem if problem.is_empty() => Ok(drafter),
+        problem => Err(TrainError::Empty { path: config.drafter.init.clone(), problem }),
+    }
 }
 
 fn texts(dataset: &PreloadedDataset) -> Vec<Text> {
@@ -209,7 +228,7 @@ fn run_pipeline(
         saving: saving(config, attempt, loaded.identity),
         resume,
         observer,
-        metrics: MetricsWriter::open(&run.metrics_csv(), slots)?,
+        metrics: MetricsLog::open(run, slots)?,
         stop,
     })
 }
