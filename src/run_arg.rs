@@ -47,7 +47,7 @@ impl RunArg {
     }
 
     /// Finds another run, where this one is looked for.
-    pub fn resolve_other(&self, run: &PathBuf) -> anyhow::Result<RunDir> {
+    pub fn resolve_other(&self, run: &Path) -> anyhow::Result<RunDir> {
         open(&self.runs.directory(), run)
     }
 }

@@ -69,6 +69,7 @@ fn shares_add_up(place: &Place, run: &str) {
                 "drafter.step",
                 "sync.metrics",
                 "drafter.log",
+                "drafter.checkpoint",
             ],
         ),
     ];

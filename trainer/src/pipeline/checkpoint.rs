@@ -63,7 +63,8 @@ impl<'a> Checkpoints<'a> {
     /// leaves a warning, and never the training's end.
     pub(super) fn after_step(&self, pass: &IterationGuard, learner: &DrafterStep, step: usize) {
         let asked = self.requests.take_checkpoint();
-        if !asked && !(self.saving.every > 0 && step.is_multiple_of(self.saving.every)) {
+        let due = self.saving.every > 0 && step.is_multiple_of(self.saving.every);
+        if !(asked || due) {
             return;
         }
         pass.kind(Kind::Checkpoint);
@@ -119,11 +120,15 @@ impl<'a> Checkpoints<'a> {
             accumulated: 0,
         };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let mut state = State::default();
-        state.version = env!("CARGO_PKG_VERSION").to_owned();
-        (state.attempt, state.step, state.loader) = (self.saving.attempt, step, loader);
-        state.saved_unix_ns = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
-        state.identity = self.saving.identity.clone();
+        let state = State {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            attempt: self.saving.attempt,
+            step,
+            saved_unix_ns: i64::try_from(now.as_nanos()).unwrap_or(i64::MAX),
+            loader,
+            identity: self.saving.identity.clone(),
+            ..State::default()
+        };
         let export = |export: &Path| checkpoint::fill(&learner.drafter, &self.target, export);
         checkpoint::write(dir, &state, &learner.optimizer.state(), export)
     }
