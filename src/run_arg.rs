@@ -20,7 +20,7 @@ impl RunsArg {
 }
 
 /// `$DFLASH_RUNS`, else `./runs`.
-pub fn default_directory() -> PathBuf {
+fn default_directory() -> PathBuf {
     let variable = std::env::var_os("DFLASH_RUNS").filter(|dir| !dir.is_empty());
     variable.map_or_else(|| PathBuf::from("runs"), PathBuf::from)
 }
@@ -36,6 +36,7 @@ pub struct RunArg {
 
 impl RunArg {
     /// What was typed.
+    #[cfg(feature = "train")]
     pub fn typed(&self) -> Option<&Path> {
         self.run.as_deref()
     }
@@ -47,7 +48,7 @@ impl RunArg {
     }
 
     /// Finds another run, where this one is looked for.
-    pub fn resolve_other(&self, run: &Path) -> anyhow::Result<RunDir> {
+    pub fn resolve_other(&self, run: &PathBuf) -> anyhow::Result<RunDir> {
         open(&self.runs.directory(), run)
     }
 }
@@ -81,8 +82,14 @@ impl RunsOfOne {
 }
 
 /// A path, or a name under the runs.
-pub fn open(directory: &Path, run: &Path) -> anyhow::Result<RunDir> {
+fn open(directory: &Path, run: &PathBuf) -> anyhow::Result<RunDir> {
     let named = directory.join(run);
-    let path = if !run.exists() && named.is_dir() { named.as_path() } else { run };
+    let path = if !run.exists() && named.is_dir() { &named } else { run };
     Ok(RunDir::open(path)?)
+}
+
+/// A run by what was typed, looked for in `runs`, else where runs lie.
+#[cfg(feature = "train")]
+pub fn find(runs: Option<&PathBuf>, run: &Path) -> anyhow::Result<RunDir> {
+    open(&runs.cloned().unwrap_or_else(default_directory), &run.to_owned())
 }

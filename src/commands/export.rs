@@ -33,8 +33,7 @@ impl Args {
         if let Some(drafter) = drafter_in(&self.source) {
             return Ok(drafter);
         }
-        let runs = self.runs.clone().unwrap_or_else(run_arg::default_directory);
-        self.of_run(&run_arg::open(&runs, &self.source)?)
+        self.of_run(&run_arg::find(self.runs.as_ref(), &self.source)?)
     }
 
     fn of_run(&self, run: &RunDir) -> Result<PathBuf> {

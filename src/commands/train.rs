@@ -69,7 +69,7 @@ impl Args {
 
     /// A path, or a name under the runs.
     fn run(&self, run: &Path) -> Result<RunDir> {
-        run_arg::open(&self.runs.clone().unwrap_or_else(run_arg::default_directory), run)
+        run_arg::find(self.runs.as_ref(), run)
     }
 }
 
