@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod control;
+mod export;
 mod resume;
 pub mod tiny;
 

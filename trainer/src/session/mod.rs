@@ -1,5 +1,6 @@
 //! The two long commands: a training run, and the evaluation of its drafter.
 
+mod begin;
 mod evaluate;
 mod record;
 mod resume;

@@ -1,9 +1,9 @@
 //! A training run from its configuration to its exported drafter, all of it recorded in a run directory.
 
+use super::begin::Begin;
 use super::record::start_profiler;
-use super::resume::{self, Resumed};
 use crate::TextTools;
-use crate::checkpoint::{self, Identity, RunLock, Snapshot};
+use crate::checkpoint::{self, Identity, Snapshot};
 use crate::config::Config;
 use crate::data::{PreloadedDataset, cached};
 use crate::device;
@@ -14,7 +14,7 @@ use crate::pipeline::lane::cause_text;
 use crate::pipeline::{self, Observer, Parts, Saving, Stop, Text};
 use crate::prepare;
 use crate::target::{Target, TargetConfig};
-use dflash_profiler::timeline::{Manifest, RunDir, State};
+use dflash_profiler::timeline::{RunDir, State};
 use dflash_profiler::{Profiler, Severity};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -171,40 +171,6 @@ fn texts(dataset: &PreloadedDataset) -> Vec<Text> {
         loss_mask: s.loss_mask.clone(),
     };
     dataset.samples().iter().map(text).collect()
-}
-
-/// Where a training works.
-struct Begin {
-    run: RunDir,
-    attempt: u32,
-    snapshot: Option<Snapshot>,
-    notes: Vec<String>,
-    lock: RunLock,
-}
-
-impl Begin {
-    fn new(config: &Config, options: &TrainOptions, identity: &Identity) -> Result<Self, TrainError> {
-        let mut manifest = manifest(config, options);
-        let Some(run) = &options.resume else {
-            let run = RunDir::create(&config.run.dir, &config.run.name, manifest)?;
-            let lock = RunLock::take(run.path())?;
-            return Ok(Self { run, attempt: 1, snapshot: None, notes: Vec::new(), lock });
-        };
-        let Resumed { run, manifest: before, snapshot, notes, lock } =
-            resume::open(run, config, identity, &options.given)?;
-        (manifest.name, manifest.attempt, manifest.results) = (before.name, before.attempt + 1, before.results);
-        let attempt = manifest.attempt;
-        run.begin_attempt(manifest)?;
-        Ok(Self { run, attempt, snapshot: Some(snapshot), notes, lock })
-    }
-}
-
-fn manifest(config: &Config, options: &TrainOptions) -> Manifest {
-    let mut manifest = Manifest::default();
-    manifest.command.clone_from(&options.command);
-    manifest.version = env!("CARGO_PKG_VERSION").to_owned();
-    manifest.config = serde_json::to_value(config).unwrap_or_default();
-    manifest
 }
 
 fn run_pipeline(
