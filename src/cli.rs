@@ -26,6 +26,9 @@ enum Command {
     /// Measure a drafter's acceptance length (tau) by greedy draft-verify on held-out prompts
     #[cfg(feature = "train")]
     Eval(commands::eval::Args),
+    /// Write a trained drafter as a directory that serving engines load, reloaded and compared
+    #[cfg(feature = "train")]
+    Export(commands::export::Args),
     /// Say what this installation can use: libtorch, CUDA, CPU features; check a model
     #[cfg(feature = "train")]
     Doctor(commands::doctor::Args),
@@ -70,6 +73,8 @@ impl Cli {
             Command::Train(args) => commands::train::run(&args),
             #[cfg(feature = "train")]
             Command::Eval(args) => commands::eval::run(&args),
+            #[cfg(feature = "train")]
+            Command::Export(args) => commands::export::run(&args),
             #[cfg(feature = "train")]
             Command::Doctor(args) => commands::doctor::run(&args),
             Command::Runs(args) => commands::runs::run(&args),

@@ -15,9 +15,14 @@ pub struct RunsArg {
 impl RunsArg {
     /// The directory: the option, else `$DFLASH_RUNS`, else `./runs`.
     pub fn directory(&self) -> PathBuf {
-        let variable = || std::env::var_os("DFLASH_RUNS").filter(|dir| !dir.is_empty()).map(PathBuf::from);
-        self.runs.clone().or_else(variable).unwrap_or_else(|| PathBuf::from("runs"))
+        self.runs.clone().unwrap_or_else(default_directory)
     }
+}
+
+/// `$DFLASH_RUNS`, else `./runs`.
+fn default_directory() -> PathBuf {
+    let variable = std::env::var_os("DFLASH_RUNS").filter(|dir| !dir.is_empty());
+    variable.map_or_else(|| PathBuf::from("runs"), PathBuf::from)
 }
 
 /// One run.
@@ -30,6 +35,12 @@ pub struct RunArg {
 }
 
 impl RunArg {
+    /// What was typed.
+    #[cfg(feature = "train")]
+    pub fn typed(&self) -> Option<&Path> {
+        self.run.as_deref()
+    }
+
     /// Finds the run.
     pub fn resolve(&self) -> anyhow::Result<RunDir> {
         let directory = self.runs.directory();
@@ -75,4 +86,10 @@ fn open(directory: &Path, run: &PathBuf) -> anyhow::Result<RunDir> {
     let named = directory.join(run);
     let path = if !run.exists() && named.is_dir() { &named } else { run };
     Ok(RunDir::open(path)?)
+}
+
+/// A run by what was typed, looked for in `runs`, else where runs lie.
+#[cfg(feature = "train")]
+pub fn find(runs: Option<&PathBuf>, run: &Path) -> anyhow::Result<RunDir> {
+    open(&runs.cloned().unwrap_or_else(default_directory), &run.to_owned())
 }

@@ -13,7 +13,7 @@ fn help(arguments: &[&str]) -> String {
 #[cfg(feature = "train")]
 fn the_commands_and_their_options() {
     insta::assert_snapshot!("dflash", help(&[]));
-    for command in ["prepare", "train", "eval", "doctor"] {
+    for command in ["prepare", "train", "eval", "export", "doctor"] {
         insta::assert_snapshot!(command, help(&[command]));
     }
 }

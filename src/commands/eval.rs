@@ -1,21 +1,25 @@
-//! `dflash eval`: a run's drafter on held-out prompts, by the real draft-verify loop.
+//! `dflash eval`: a drafter on held-out prompts, by the real draft-verify loop: a run's, a checkpoint's, or any other.
 
 use crate::exit;
 use crate::output::{self, say};
 use crate::run_arg::RunArg;
 use crate::show::Bar;
-use anyhow::Result;
+use anyhow::{Result, bail};
+use dflash_reports::timeline::RunDir;
+use dflash_trainer::TrainError;
+use dflash_trainer::checkpoint;
 use dflash_trainer::config::Config;
 use dflash_trainer::eval::Evaluation;
-use dflash_trainer::session::{Control, EvaluateOptions, RunEvaluation, evaluate_run};
-use std::path::PathBuf;
+use dflash_trainer::session::{Control, EvaluateOptions, RunEvaluation};
+use dflash_trainer::session::{evaluate_drafter, evaluate_run, record_checkpoint, run_config};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(clap::Args, Debug)]
 pub struct Args {
     #[command(flatten)]
     run: RunArg,
-    /// Another configuration than the run's own
+    /// Another configuration than the run's own; a drafter's directory that is of no run needs one
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Held-out prompts for the trained drafter, instead of the configuration's
@@ -24,20 +28,24 @@ pub struct Args {
     /// Held-out prompts for each of the two controls (untrained; features zeroed); 0 = no controls
     #[arg(long, value_name = "N")]
     control_prompts: Option<usize>,
+    /// Draw tokens at this temperature instead of the configuration's (0: greedy)
+    #[arg(long, value_name = "T", value_parser = temperature)]
+    temperature: Option<f64>,
     /// Print the figures as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let run = args.run.resolve()?;
+    let subject = Subject::of(args)?;
     let options = EvaluateOptions {
         config: args.config.as_deref().map(Config::load).transpose()?,
         prompts: args.prompts.map(Into::into),
         control_prompts: args.control_prompts,
+        temperature: args.temperature,
     };
     let bar = Bar::new("eval");
-    let evaluation = evaluate_run(&run, &options, &mut |which, prompts, e| {
+    let evaluation = subject.evaluate(&options, &mut |which, prompts, e| {
         bar.show(e.prompts as u64, prompts as u64, || format!("{}: tau {:.2}", name(which), e.tau));
     });
     bar.finish();
@@ -56,18 +64,83 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Whose drafter is meant.
+enum Subject {
+    Run(RunDir),
+    /// A checkpoint or a drafter's directory.
+    Drafter {
+        directory: PathBuf,
+        checkpoint: Option<PathBuf>,
+        config: Box<Config>,
+    },
+}
+
+impl Subject {
+    fn of(args: &Args) -> Result<Self> {
+        let given = args.config.as_deref().map(Config::load).transpose()?;
+        let Some(path) = args.run.typed().filter(|path| !path.join("run.json").exists()) else {
+            return Ok(Self::Run(args.run.resolve()?));
+        };
+        let export = path.join(checkpoint::EXPORT);
+        let (directory, checkpoint) = match (path.join("config.json").is_file(), export.is_dir()) {
+            (true, _) => (path.to_owned(), None),
+            (false, true) => (export, Some(path.to_owned())),
+            _ => return Ok(Self::Run(args.run.resolve()?)),
+        };
+        let config = match (given, path.parent().and_then(Path::parent)) {
+            (Some(config), _) => config,
+            (None, Some(run)) if checkpoint.is_some() => run_config(&RunDir::open(run)?)?,
+            _ => bail!("{}: name the target and the prompts by a configuration, with --config", path.display()),
+        };
+        Ok(Self::Drafter { directory, checkpoint, config: Box::new(config) })
+    }
+
+    fn evaluate(
+        &self,
+        options: &EvaluateOptions,
+        progress: &mut dyn FnMut(Control, usize, &Evaluation),
+    ) -> Result<RunEvaluation, TrainError> {
+        match self {
+            Self::Run(run) => evaluate_run(run, options, progress),
+            Self::Drafter { directory, checkpoint, config } => {
+                let evaluation = evaluate_drafter(directory, config, options, progress)?;
+                if let Some(checkpoint) = checkpoint {
+                    record_checkpoint(checkpoint, &evaluation)?;
+                }
+                Ok(evaluation)
+            }
+        }
+    }
+}
+
+fn temperature(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|t: &f64| t.is_finite() && *t >= 0.0);
+    number.ok_or_else(|| format!("`{text}` is no temperature: write 0 (greedy) or a number above"))
+}
+
 fn name(which: Control) -> &'static str {
     match which {
         Control::Untrained => "untrained",
         Control::Trained => "trained",
         Control::Zeroed => "features zeroed",
+        Control::Plain => "without drafting",
     }
 }
 
 fn all(e: &RunEvaluation) -> impl Iterator<Item = (Control, &Evaluation)> {
     let untrained = e.untrained.iter().map(|e| (Control::Untrained, e));
     let zeroed = e.zeroed.iter().map(|e| (Control::Zeroed, e));
-    untrained.chain(std::iter::once((Control::Trained, &e.trained))).chain(zeroed)
+    let plain = e.plain.iter().map(|e| (Control::Plain, e));
+    untrained.chain(std::iter::once((Control::Trained, &e.trained))).chain(zeroed).chain(plain)
+}
+
+/// Drawn tokens are compared with nothing.
+fn agreement(e: &Evaluation) -> String {
+    if e.equal + e.near_tie + e.wrong == 0 {
+        "not compared: its tokens are drawn".to_owned()
+    } else {
+        e.equality_line()
+    }
 }
 
 fn text(evaluation: &RunEvaluation) -> String {
@@ -82,8 +155,8 @@ fn text(evaluation: &RunEvaluation) -> String {
             e.tokens,
             e.histogram.len(),
             e.histogram,
-            e.equality_line()
+            agreement(e)
         )
     };
-    all(evaluation).map(figures).collect::<String>() + &evaluation.tau_line() + "\n"
+    all(evaluation).map(figures).collect::<String>() + &evaluation.speed_line() + &evaluation.tau_line() + "\n"
 }

@@ -8,6 +8,8 @@ pub mod doctor;
 pub mod dump;
 #[cfg(feature = "train")]
 pub mod eval;
+#[cfg(feature = "train")]
+pub mod export;
 pub mod flamegraph;
 #[cfg(feature = "train")]
 pub mod prepare;

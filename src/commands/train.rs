@@ -1,18 +1,26 @@
-//! `dflash train`: trains a drafter in a new run directory.
+//! `dflash train`: trains a drafter in a new run directory, or goes on in an old one.
 
 use crate::exit;
 use crate::output::{self, say};
+use crate::run_arg;
 use crate::show::{Beside, LogFormat, Watcher};
-use anyhow::Result;
+use anyhow::{Result, bail};
+use dflash_reports::timeline::RunDir;
 use dflash_trainer::config::Config;
-use dflash_trainer::session::{TrainOptions, train};
-use std::path::PathBuf;
+use dflash_trainer::session::{TrainOptions, run_config, train, unfinished};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// The configuration, e.g. configs/demo.toml
-    config: PathBuf,
+    /// The configuration, e.g. configs/demo.toml [default with --resume RUN: the run's own]
+    #[arg(required_unless_present = "resume")]
+    config: Option<PathBuf>,
+    /// Go on with a run from its newest checkpoint, in the same directory; `auto`: with the newest unfinished run of the
+    /// configuration's name, if there is one
+    #[arg(long, value_name = "RUN|auto")]
+    resume: Option<PathBuf>,
     /// Seed of everything random, instead of the configuration's
     #[arg(long)]
     seed: Option<u64>,
@@ -25,6 +33,9 @@ pub struct Args {
     /// Name of the run, instead of the configuration's
     #[arg(long)]
     name: Option<String>,
+    /// End in good time, with a checkpoint and exit code 0, once so much time has passed: 90m, 12h, 30s, or [D-]HH:MM:SS
+    #[arg(long, value_name = "TIME", value_parser = time_limit)]
+    time_limit: Option<Duration>,
     /// Form of the log lines on stderr
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
@@ -35,32 +46,77 @@ pub struct Args {
 }
 
 impl Args {
-    fn config(&self) -> Result<Config> {
-        let mut config = Config::load(&self.config)?;
+    /// The configuration, and what it is called in messages.
+    fn config(&self) -> Result<(Config, PathBuf)> {
+        let (mut config, name) = match (&self.config, &self.resume) {
+            (Some(path), _) => (Config::load(path)?, path.clone()),
+            (None, Some(run)) if !is_auto(run) => (run_config(&self.run(run)?)?, run.join("run.json")),
+            _ => bail!("--resume auto needs a configuration: it names the runs to look among"),
+        };
         config.run.seed = self.seed.unwrap_or(config.run.seed);
         config.train.steps = self.steps.unwrap_or(config.train.steps);
         config.run.dir = self.runs.clone().unwrap_or(config.run.dir);
         config.run.name = self.name.clone().unwrap_or(config.run.name);
-        config.recheck(&self.config)?;
-        Ok(config)
+        config.recheck(&name)?;
+        Ok((config, name))
     }
+
+    fn options(&self, config: &Config, name: &Path) -> Result<TrainOptions> {
+        let resume = match &self.resume {
+            Some(run) if is_auto(run) => unfinished(&config.run.dir, &config.run.name).map_err(exit::trainer)?,
+            Some(run) => Some(self.run(run)?),
+            None => None,
+        };
+        let given = self.steps.map(|_| "train.steps").into_iter().collect();
+        Ok(TrainOptions {
+            command: std::env::args().collect(),
+            config_name: name.display().to_string(),
+            commit: option_env!("DFLASH_COMMIT").map(str::to_owned),
+            resume,
+            given,
+        })
+    }
+
+    /// A path, or a name under the runs.
+    fn run(&self, run: &Path) -> Result<RunDir> {
+        run_arg::find(self.runs.as_ref(), run)
+    }
+}
+
+/// A number with s, m or h, or a queueing system's [D-]HH:MM:SS.
+fn time_limit(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is no time: write 90m, 12h, 30s, or [D-]HH:MM:SS");
+    let number = |text: &str| text.parse::<u64>().map_err(|_| wrong());
+    let seconds = match text.split_at_checked(text.len().saturating_sub(1)) {
+        Some((count, "s")) => number(count)?,
+        Some((count, "m")) => number(count)? * 60,
+        Some((count, "h")) => number(count)? * 3600,
+        _ => {
+            let (days, clock) = text.split_once('-').unwrap_or(("0", text));
+            let [hours, minutes, seconds] = clock.split(':').collect::<Vec<_>>()[..] else { return Err(wrong()) };
+            ((number(days)? * 24 + number(hours)?) * 60 + number(minutes)?) * 60 + number(seconds)?
+        }
+    };
+    Ok(Duration::from_secs(seconds))
+}
+
+fn is_auto(run: &Path) -> bool {
+    run.as_os_str() == "auto"
 }
 
 /// Prints the run directory as the last line on stdout; everything else goes to stderr.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let config = args.config()?;
-    let options = TrainOptions {
-        command: std::env::args().collect(),
-        config_name: args.config.display().to_string(),
-        commit: option_env!("DFLASH_COMMIT").map(str::to_owned),
-    };
+    let began = Instant::now();
+    let (config, name) = args.config()?;
+    let options = args.options(&config, &name)?;
     let watcher = Watcher::new(config.train.steps, args.log_format);
     let stop = exit::stop_flag()?;
+    let out_of_time = || args.time_limit.is_some_and(|limit| began.elapsed() >= limit);
     let mut view = None;
     if args.top {
         watcher.curtain().close();
     }
-    let trained = train(&config, &options, &watcher, &|| stop.is_set(), |run| {
+    let trained = train(&config, &options, &watcher, &|| stop.is_set() || out_of_time(), |run| {
         watcher.note(&format!("run {}", run.path().display()));
         view = args.top.then(|| Beside::show(run, watcher.curtain()));
     });
@@ -77,4 +133,19 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     });
     output::print(format!("{}\n", trained.run.path().display()).as_bytes())?;
     Ok(if trained.stopped { stop.exit_code().map_or(ExitCode::SUCCESS, ExitCode::from) } else { ExitCode::SUCCESS })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_people_and_queueing_systems_write_them() {
+        let seconds = |text| time_limit(text).map(|limit| limit.as_secs());
+        assert_eq!(["30s", "90m", "12h"].map(seconds), [Ok(30), Ok(5_400), Ok(43_200)]);
+        assert_eq!(["01:02:03", "2-00:00:10"].map(seconds), [Ok(3_723), Ok(172_810)]);
+        for wrong in ["", "h", "90", "1:2", "1.5h", "-1s", "é"] {
+            assert!(time_limit(wrong).unwrap_err().contains("is no time"), "{wrong}");
+        }
+    }
 }

@@ -85,6 +85,10 @@ impl Curtain {
 }
 
 impl Observer for Watcher {
+    fn note(&self, text: &str) {
+        Self::note(self, text);
+    }
+
     fn step(&self, step: &Step) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if step.loss.is_some() {

@@ -2,8 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod control;
+mod export;
 mod guards;
 mod prepare;
+mod resume;
 mod running;
 mod sampling;
 pub mod tiny;
@@ -26,6 +28,13 @@ fn from_prompts_to_a_report() {
     says_what_ran(&place, &run);
     let metrics = fs::read_to_string(place.path(&run).join("metrics.csv")).unwrap();
     assert_eq!(metrics.lines().count(), 1 + 3, "a header, steps 5, 10 and 12: {metrics}");
+    let columns: Vec<&str> = metrics.lines().next().unwrap().split(',').collect();
+    let last: Vec<&str> = metrics.lines().last().unwrap().split(',').collect();
+    let value = |name: &str| last[columns.iter().position(|column| *column == name).unwrap()].parse::<f64>().unwrap();
+    assert!(value("block_acceptance_length") >= 1.0 && value("simulated_acceptance_length") >= 0.0);
+    assert_eq!(value("skipped"), 0.0);
+    let events = fs::read_dir(place.path(&run).join("tensorboard")).unwrap().next().unwrap().unwrap().path();
+    assert!(fs::read(events).unwrap().windows(10).any(|tag| tag == b"train/loss"));
 
     let evaluation = place.ok(&["eval", &run]);
     assert!(evaluation.lines().last().unwrap().starts_with("tau: untrained 1.00, trained "), "{evaluation}");
@@ -77,6 +86,7 @@ fn shares_add_up(place: &Place, run: &str) {
                 "drafter.step",
                 "sync.metrics",
                 "drafter.log",
+                "drafter.checkpoint",
             ],
         ),
     ];

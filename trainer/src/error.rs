@@ -1,5 +1,6 @@
 //! What can go wrong in preparing, training and evaluating.
 
+use crate::checkpoint::CheckpointError;
 use crate::config::ConfigError;
 use crate::data::DataError;
 use crate::model::ModelError;
@@ -67,6 +68,9 @@ pub enum TrainError {
         /// Why.
         cause: String,
     },
+    /// A checkpoint.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
     /// The disk refused a checkpoint.
     #[error("cannot write {path}: {source}; free some space or name another `run.dir`", path = path.display())]
     Save {
@@ -83,6 +87,7 @@ impl TrainError {
     pub fn while_running(&self) -> bool {
         match self {
             Self::Lane { .. } | Self::Save { .. } => true,
+            Self::Checkpoint(error) => error.while_writing(),
             Self::Data(DataError::Io { source, .. }) => is_full(source),
             Self::Timeline(dflash_profiler::timeline::Error::Io { source, .. }) => is_full(source),
             _ => false,

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod candidates;
+pub mod checkpoint;
 pub mod config;
 pub mod data;
 pub mod device;
@@ -8,6 +9,7 @@ pub mod doctor;
 pub mod drafter;
 mod error;
 pub mod eval;
+pub mod events;
 pub mod guards;
 pub mod instrument;
 pub mod loss;

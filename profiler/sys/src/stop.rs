@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM as a flag: the first asks the run to stop, the second ends it at once.
+//! SIGINT, SIGTERM and SIGUSR1 as a flag: the first asks the run to stop; a second SIGINT or SIGTERM ends it at once.
 
 use std::io;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -11,7 +11,8 @@ static STOP: AtomicU8 = AtomicU8::new(0);
 pub struct StopFlag(&'static AtomicU8);
 
 impl StopFlag {
-    /// The signal that asked: SIGINT (2) or SIGTERM (15).
+    /// The signal that asked: SIGINT (2), SIGTERM (15), or SIGUSR1 (10), by which a queueing system asks for an end in
+    /// good time.
     #[must_use]
     pub fn signal(self) -> Option<u8> {
         Some(self.0.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
@@ -23,16 +24,17 @@ impl StopFlag {
         self.signal().is_some()
     }
 
-    /// The exit code that says so: 130 after SIGINT, 143 after SIGTERM.
+    /// The exit code that says so: 130 after SIGINT, 143 after SIGTERM; none after SIGUSR1: that end is as good as any.
     #[must_use]
     pub fn exit_code(self) -> Option<u8> {
-        self.signal().map(|signal| 128 + signal)
+        self.signal().filter(|signal| i32::from(*signal) != libc::SIGUSR1).map(|signal| 128 + signal)
     }
 }
 
-/// Makes SIGINT and SIGTERM set a flag. A second signal ends the process with 130 or 143, whatever it does.
+/// Makes SIGINT, SIGTERM and SIGUSR1 set a flag. A second SIGINT or SIGTERM ends the process with 130 or 143, whatever it
+/// does; the one that follows SIGUSR1 is the first.
 pub fn install_stop_flag() -> io::Result<StopFlag> {
-    for signal in [libc::SIGINT, libc::SIGTERM] {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGUSR1] {
         install(signal)?;
     }
     Ok(StopFlag(&STOP))
@@ -54,7 +56,13 @@ fn install(signal: libc::c_int) -> io::Result<()> {
 }
 
 extern "C" fn on_signal(signal: libc::c_int) {
-    if STOP.swap(signal as u8, Ordering::Relaxed) != 0 {
+    if signal == libc::SIGUSR1 {
+        // It never takes the place of a harder one.
+        let _ = STOP.compare_exchange(0, signal as u8, Ordering::Relaxed, Ordering::Relaxed);
+        return;
+    }
+    let before = STOP.swap(signal as u8, Ordering::Relaxed);
+    if before != 0 && i32::from(before) != libc::SIGUSR1 {
         // SAFETY: _exit may be called in a signal handler; it runs nothing of this process any more.
         unsafe { libc::_exit(128 + signal) }
     }

@@ -30,6 +30,15 @@ impl RunDir {
         Ok(run)
     }
 
+    /// Begins another attempt of this run: its run.json is the new attempt's from now on. What the manifest leaves empty
+    /// is filled in as by [`create`](Self::create).
+    pub fn begin_attempt(&self, mut manifest: Manifest) -> Result<()> {
+        let timeline = self.path.join("timeline");
+        fs::create_dir_all(&timeline).map_err(Error::io(&timeline, "create it"))?;
+        fill_in(&mut manifest, &self.name());
+        self.write_manifest(&manifest)
+    }
+
     /// Opens a run; an error says what is wrong with a directory that is none.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();

@@ -83,6 +83,7 @@ fn problems(c: &Config) -> Vec<(&'static str, &'static str, Problem)> {
         ("data", "shards", path_missing(&c.data.shards)),
         ("eval", "prompts", at_least_one(c.eval.prompts)),
         ("eval", "max_new_tokens", at_least_one(c.eval.max_new_tokens)),
+        ("eval", "temperature", not_negative(c.eval.temperature)),
     ]
 }
 

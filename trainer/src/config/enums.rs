@@ -243,6 +243,16 @@ words! {
 }
 
 words! {
+    /// What becomes of the batches that are under way when a training is stopped.
+    OnStop {
+        /// They are dropped after the step that runs; a resumed training makes them again.
+        Drop,
+        /// They are trained on first.
+        Drain,
+    }
+}
+
+words! {
     /// How much is recorded.
     Level {
         /// Nothing.

@@ -12,6 +12,7 @@ mod sim;
 
 pub(crate) use check::{bytes, percent};
 pub(crate) use check_sim::{Planted, planted};
+pub use enums::OnStop;
 pub use enums::{AnchorRule, AsyncPostprocess, DecayShape, Delivery, LayerType, MaskForm, NoiseKind, NoiseSchedule};
 pub use enums::{DeviceChoice, Dtype, FeatureCache, Level, NormReading, Optimizer, Regenerate, Schedule, Supervise};
 pub use enums::{Objective, Reduction, Synchronisation, Transport, Vocabulary, WindowRule};
@@ -83,6 +84,9 @@ section! {
 section! {
     /// The drafter's shape. What is not named here (hidden size, heads, RoPE) is the target's.
     Drafter {
+        /// A drafter's directory to begin with, ours or a published one, instead of random weights; empty = random. Its
+        /// shape must be the one that the other keys give.
+        init: PathBuf = PathBuf::new(),
         /// Layers (the paper: 5).
         layers: usize = 5,
         /// Tokens of a block, the anchor included (the paper: 16).
@@ -233,6 +237,19 @@ section! {
 }
 
 section! {
+    /// Checkpoints, from which `dflash train --resume` goes on.
+    Checkpoint {
+        /// Steps between two checkpoints; 0: only at the end, when the training is stopped, and when somebody asks.
+        every: usize = 0,
+        /// How many of them stay: the newest ones, and the best by acceptance length besides; 0 = all.
+        keep: usize = 3,
+        /// What becomes of the batches that are under way when the training is stopped: `drop` (the sooner end; a resumed
+        /// training makes them again) or `drain` (they are trained on first).
+        on_stop: OnStop = OnStop::Drop,
+    }
+}
+
+section! {
     /// The instrument.
     Profile {
         /// `off`, `stages`, or `layers` (also what lies below the stages).
@@ -270,6 +287,9 @@ section! {
         control_prompts: usize = 12,
         /// Longest answer, tokens.
         max_new_tokens: usize = 72,
+        /// 0: greedy. Else tokens are drawn from the logits divided by it, with rejection sampling, so that the answers are
+        /// the target's own in distribution.
+        temperature: f64 = 0.0,
     }
 }
 
@@ -310,6 +330,8 @@ section! {
         train: Train = Train::default(),
         /// `[pipeline]`
         pipeline: Pipeline = Pipeline::default(),
+        /// `[checkpoint]`
+        checkpoint: Checkpoint = Checkpoint::default(),
         /// `[profile]`
         profile: Profile = Profile::default(),
         /// `[eval]`
@@ -342,7 +364,7 @@ impl Pipeline {
 impl Config {
     /// The keys of every section, in the order of the file.
     #[must_use]
-    pub fn sections() -> [(&'static str, &'static [Key]); 9] {
+    pub fn sections() -> [(&'static str, &'static [Key]); 10] {
         [
             ("run", Run::KEYS),
             ("model", Model::KEYS),
@@ -350,6 +372,7 @@ impl Config {
             ("drafter", Drafter::KEYS),
             ("train", Train::KEYS),
             ("pipeline", Pipeline::KEYS),
+            ("checkpoint", Checkpoint::KEYS),
             ("profile", Profile::KEYS),
             ("eval", Eval::KEYS),
             ("sim", Sim::KEYS),

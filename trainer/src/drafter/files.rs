@@ -39,13 +39,21 @@ pub fn save(drafter: &DFlashDrafter, target: &TargetConfig, dir: &Path) -> io::R
     if beside.exists() {
         std::fs::remove_dir_all(&beside)?;
     }
-    std::fs::create_dir_all(&beside)?;
-    let config = serde_json::to_string_pretty(&drafter.config.to_json(target))?;
-    std::fs::write(beside.join("config.json"), config + "\n")?;
-    let path = beside.join("model.safetensors");
-    std::fs::write(&path, safetensors(drafter)?)?;
-    std::fs::File::open(&path)?.sync_all()?;
+    write_into(drafter, target, &beside)?;
     std::fs::rename(&beside, dir)
+}
+
+/// Writes a drafter's files into a directory, which is made if it is not there.
+///
+/// # Errors
+/// The disk refuses.
+pub fn write_into(drafter: &DFlashDrafter, target: &TargetConfig, dir: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(dir)?;
+    let config = serde_json::to_string_pretty(&drafter.config.to_json(target))?;
+    std::fs::write(dir.join("config.json"), config + "\n")?;
+    let path = dir.join("model.safetensors");
+    std::fs::write(&path, safetensors(drafter)?)?;
+    std::fs::File::open(&path)?.sync_all()
 }
 
 fn safetensors(drafter: &DFlashDrafter) -> io::Result<Vec<u8>> {

@@ -12,12 +12,13 @@ mod mask;
 mod model;
 mod noise;
 mod pass;
+mod same;
 mod visible;
 
 pub use blocks::{Blocks, Layout, Packed, Row, Slots, layout, packed};
 pub use config::{DrafterConfig, Sliding, target_layer_ids};
 pub use context::ContextCache;
-pub use files::{load, save};
+pub use files::{load, save, write_into};
 pub use mask::BlockMask;
 pub use model::{DFlashDrafter, Init};
 pub use noise::Noise;

@@ -1,14 +1,16 @@
-//! Greedy draft-verify: the drafter proposes a block, one pass of the target checks it, the agreed prefix and the
-//! target's own next token are committed. The output is the target's own greedy output.
+//! Draft-verify: the drafter proposes a block, one pass of the target checks it, the agreed prefix and the target's own
+//! next token are committed. The output is the target's own: its greedy one, or, with a temperature, one that is drawn
+//! from its distribution.
 
+use super::choose::{Chooser, Draft, Verdict};
 use crate::drafter::{ContextCache, DFlashDrafter};
-use crate::model::attention::{causal_mask, likeliest};
+use crate::model::attention::causal_mask;
 use crate::model::linear;
 use crate::target::{Features, KvCache, Target};
-use tch::{Device, Kind, Tensor};
+use tch::{Kind, Tensor};
 
 /// How to decode.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct DecodeOptions {
     /// Longest answer, tokens.
     pub max_new_tokens: usize,
@@ -18,6 +20,10 @@ pub struct DecodeOptions {
     pub block_size: usize,
     /// A control: the drafter sees zeros instead of the target's hidden states.
     pub zero_features: bool,
+    /// 0: greedy. Else tokens are drawn, from logits divided by it, by target and drafter alike.
+    pub temperature: f64,
+    /// Seed of what is drawn.
+    pub seed: u64,
 }
 
 /// What came out.
@@ -58,6 +64,7 @@ struct State<'a> {
     ids: Vec<i64>,
     cache: KvCache,
     context: ContextCache,
+    chooser: Chooser,
 }
 
 impl<'a> State<'a> {
@@ -68,10 +75,10 @@ impl<'a> State<'a> {
         let context = ContextCache::new(drafter, capacity, target.kind(), target.device());
         let input = Tensor::from_slice(prompt).to_device(target.device()).unsqueeze(0);
         let features = target.prefill(&input, &mut cache, &drafter.config.target_layer_ids);
-        let first =
-            greedy(&target.logits(&features.last.narrow(1, prompt.len() as i64 - 1, 1))).first().copied().unwrap_or(0);
-        let mut state = Self { target, drafter, options, block, ids: prompt.to_vec(), cache, context };
-        state.ids.push(first);
+        let mut chooser = Chooser::new(options.temperature, options.seed);
+        let first = chooser.choose(&target.logits(&features.last.narrow(1, prompt.len() as i64 - 1, 1)));
+        let mut state = Self { target, drafter, options, block, ids: prompt.to_vec(), cache, context, chooser };
+        state.ids.push(first.ids.first().copied().unwrap_or(0));
         state.see(&features, prompt.len() as i64);
         state
     }
@@ -91,7 +98,7 @@ impl<'a> State<'a> {
         let start = self.ids.len() as i64 - 1;
         let draft = self.draft();
         let mut block = vec![self.ids[self.ids.len() - 1]];
-        block.extend(&draft);
+        block.extend(&draft.ids);
         let device = self.target.device();
         let input = Tensor::from_slice(&block).to_device(device).unsqueeze(0);
         let positions = Tensor::arange_start(start, start + self.block, (Kind::Int64, device));
@@ -99,31 +106,24 @@ impl<'a> State<'a> {
         let mask = causal_mask(start, self.block, self.cache.capacity(), self.target.kind(), device);
         let taps = &self.drafter.config.target_layer_ids;
         let features = self.target.step(&input, &positions, &mask, &mut self.cache, taps);
-        let truth = greedy(&self.target.logits(&features.last));
-        let accepted = draft.iter().zip(&truth).take_while(|(d, t)| d == t).count();
-        self.ids.extend(&draft[..accepted]);
-        self.ids.push(truth[accepted]);
+        let Verdict { accepted, next } = self.chooser.verify(&draft, &self.target.logits(&features.last));
+        self.ids.extend(&draft.ids[..accepted]);
+        self.ids.push(next);
         self.cache.crop(start + accepted as i64 + 1);
         self.see(&features, accepted as i64 + 1);
         accepted + 1
     }
 
     /// The drafter's tokens for slots 1..B.
-    fn draft(&self) -> Vec<i64> {
+    fn draft(&mut self) -> Draft {
         let mut ids = vec![self.drafter.config.mask_token_id; self.block as usize];
         ids[0] = self.ids[self.ids.len() - 1];
         if self.block == 1 {
-            return Vec::new();
+            return Draft::default();
         }
         let ids = Tensor::from_slice(&ids).to_device(self.target.device()).unsqueeze(0);
         let embedded = Tensor::embedding(&self.target.embedding, &ids, -1, false, false);
         let y = self.context.block(self.drafter, &embedded).narrow(1, 1, self.block - 1);
-        greedy(&linear(&y, &self.target.head, None))
+        self.chooser.choose(&linear(&y, &self.target.head, None))
     }
-}
-
-/// The likeliest token of every row of [1, rows, V]; of equals the lowest id.
-fn greedy(logits: &Tensor) -> Vec<i64> {
-    let best = likeliest(logits).view([-1]).to_device(Device::Cpu);
-    Vec::try_from(best).unwrap_or_default()
 }

@@ -1,5 +1,6 @@
 //! Held-out evaluation: what a drafter is worth when it is served.
 
+mod choose;
 mod decode;
 mod equality;
 mod report;

@@ -1,6 +1,6 @@
 //! An evaluation over many prompts, and its figures.
 
-use super::{Agreement, DecodeOptions, decode, judge};
+use super::{Agreement, DecodeOptions, Judgement, decode, judge};
 use crate::drafter::DFlashDrafter;
 use crate::target::Target;
 use serde::Serialize;
@@ -33,7 +33,7 @@ pub struct Evaluation {
     sum_of_means: f64,
 }
 
-/// Answers every prompt by draft-verify and judges every answer. `progress` is called after each prompt.
+/// Answers every prompt by draft-verify and judges every greedy answer. `progress` is called after each prompt.
 #[must_use]
 pub fn evaluate(
     target: &Target,
@@ -43,16 +43,14 @@ pub fn evaluate(
     mut progress: impl FnMut(&Evaluation),
 ) -> Evaluation {
     let mut e = Evaluation { histogram: vec![0; drafter.config.block_size as usize], ..Evaluation::default() };
-    for prompt in prompts {
+    for (at, prompt) in prompts.iter().enumerate() {
+        let options = &DecodeOptions { seed: options.seed.wrapping_add(at as u64), ..options.clone() };
         let began = Instant::now();
         let decoded = decode(target, drafter, prompt, options);
         e.add(&decoded.acceptance_lengths, decoded.ids.len(), began.elapsed());
-        let judged = judge(target, prompt, &decoded.ids);
-        e.steps_below = e.steps_below.max(judged.steps);
-        match judged.agreement {
-            Agreement::Equal => e.equal += 1,
-            Agreement::NearTie => e.near_tie += 1,
-            Agreement::Wrong => e.wrong += 1,
+        // What was drawn is compared with nothing: any token may be.
+        if options.temperature == 0.0 {
+            e.judge(judge(target, prompt, &decoded.ids));
         }
         progress(&e);
     }
@@ -70,6 +68,15 @@ impl Evaluation {
         self.sum_of_means += mean(lengths.iter().map(|&l| (l, 1)));
         self.tau = self.sum_of_means / self.prompts as f64;
         self.pooled = mean(self.histogram.iter().enumerate().map(|(i, &count)| (i + 1, count)));
+    }
+
+    fn judge(&mut self, judged: Judgement) {
+        self.steps_below = self.steps_below.max(judged.steps);
+        match judged.agreement {
+            Agreement::Equal => self.equal += 1,
+            Agreement::NearTie => self.near_tie += 1,
+            Agreement::Wrong => self.wrong += 1,
+        }
     }
 
     /// `equal 30, near-tie 2, wrong 0 of 32`, and how far below the likeliest a token was, if one was.

@@ -1,70 +1,146 @@
-//! A checkpoint that a user asked for while the training goes on: the drafter as it is, in z-lab's layout.
+//! When checkpoints are written: every so many steps, when a user asks, and at the end.
 
+use super::DrafterStep;
 use super::lane::cause_text;
-use crate::drafter::{self, DFlashDrafter};
+use super::observe::Observer;
+use crate::checkpoint::{self, CheckpointError, Identity, Loader, State};
 use crate::target::TargetConfig;
 use dflash_profiler::timeline::record::Severity;
-use dflash_profiler::{IterationGuard, Kind, Profiler, Requests, span};
-use std::fs::{self, File};
-use std::io;
+use dflash_profiler::{IterationGuard, Kind, Profiler, Requests, begin_iteration, span};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Writes checkpoints when somebody asks for them.
+/// What a training's checkpoints have in common.
+#[derive(Clone, Debug, Default)]
+pub struct Saving {
+    /// Steps between two; 0: only when asked and at the end.
+    pub every: usize,
+    /// How many stay; 0 = all.
+    pub keep: usize,
+    /// Attempt of the run, from 1.
+    pub attempt: u32,
+    /// Seed of the order and of what is drawn for each batch.
+    pub seed: u64,
+    /// Batches that a step takes from the loader.
+    pub batches_per_step: u64,
+    /// What the training is made from.
+    pub identity: Identity,
+}
+
+/// Writes checkpoints.
 pub(super) struct Checkpoints<'a> {
     requests: Requests,
     profiler: &'a Profiler,
+    observer: &'a dyn Observer,
     target: TargetConfig,
     /// The run's `checkpoints/`.
     directory: &'a Path,
+    saving: Saving,
+    /// Batches of an epoch.
+    epoch: u64,
+    /// Step of the newest that was written, or that was resumed from.
+    newest: AtomicUsize,
+}
+
+/// Where checkpoints go and who is told.
+pub(super) struct Place<'a> {
+    pub(super) profiler: &'a Profiler,
+    pub(super) observer: &'a dyn Observer,
+    pub(super) directory: &'a Path,
 }
 
 impl<'a> Checkpoints<'a> {
-    pub(super) fn new(profiler: &'a Profiler, target: TargetConfig, directory: &'a Path) -> Self {
-        Self { requests: profiler.requests(), profiler, target, directory }
+    /// `first`: steps that have been made already.
+    pub(super) fn new(place: Place<'a>, target: TargetConfig, saving: Saving, epoch: u64, first: usize) -> Self {
+        let Place { profiler, observer, directory } = place;
+        let newest = AtomicUsize::new(first);
+        Self { requests: profiler.requests(), profiler, observer, target, directory, saving, epoch, newest }
     }
 
-    /// Writes the drafter after `step` steps, if somebody wants it; the pass becomes one of its own kind. What fails
-    /// leaves a warning in the timeline, and never the training's end.
-    pub(super) fn write_if_asked(&self, pass: &IterationGuard, drafter: &DFlashDrafter, step: usize) {
-        if !self.requests.take_checkpoint() {
+    /// Writes one after `step` steps, if it is time or somebody asks; the pass becomes one of its own kind. What fails
+    /// leaves a warning, and never the training's end.
+    pub(super) fn after_step(&self, pass: &IterationGuard, learner: &DrafterStep, step: usize) {
+        let asked = self.requests.take_checkpoint();
+        let due = self.saving.every > 0 && step.is_multiple_of(self.saving.every);
+        if !(asked || due) {
             return;
         }
         pass.kind(Kind::Checkpoint);
-        let _span = span!("drafter.checkpoint");
-        let dir = self.directory.join(format!("step-{step:06}"));
-        // Out of memory arrives as a panic of tch.
-        let written = catch_unwind(AssertUnwindSafe(|| self.write(drafter, &dir).map_err(|error| error.to_string())))
-            .unwrap_or_else(|cause| Err(cause_text(cause.as_ref())));
-        let (severity, text) = match &written {
-            Ok(export) => (Severity::Info, format!("checkpoint: step {step} is in {}", export.display())),
-            Err(error) => (Severity::Warning, format!("checkpoint: step {step} could not be written: {error}")),
-        };
-        self.profiler.mark(severity, &text);
-        self.requests
-            .checkpoint_written(written.map_err(|error| format!("{}: cannot write it: {error}", dir.display())));
+        let written = self.write(learner, step);
+        if asked {
+            self.requests.checkpoint_written(written);
+        }
     }
 
-    /// `step-NNNNNN/export`, of which nobody sees a part: all of it is on the disk before it gets its name.
-    fn write(&self, drafter: &DFlashDrafter, dir: &Path) -> io::Result<PathBuf> {
-        if dir.exists() {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it exists already"));
+    /// Writes the last one, unless the last step has its own already.
+    pub(super) fn at_end(&self, learner: &DrafterStep, step: usize) {
+        if step > self.newest.load(Ordering::Relaxed) {
+            let _pass = begin_iteration(Kind::Checkpoint);
+            let _ = self.write(learner, step);
         }
-        let part = dir.with_extension("part");
-        if part.exists() {
-            fs::remove_dir_all(&part)?;
+    }
+
+    /// The newest, if there is one.
+    pub(super) fn newest(&self) -> Option<PathBuf> {
+        let step = self.newest.load(Ordering::Relaxed);
+        (step > 0).then(|| checkpoint::directory(self.directory, step))
+    }
+
+    /// Returns where the drafter lies, or what to tell.
+    fn write(&self, learner: &DrafterStep, step: usize) -> Result<PathBuf, String> {
+        let _span = span!("drafter.checkpoint");
+        let dir = checkpoint::directory(self.directory, step);
+        // Out of memory arrives as a panic of tch.
+        let written = catch_unwind(AssertUnwindSafe(|| self.save(learner, &dir, step).map_err(|e| e.to_string())))
+            .unwrap_or_else(|cause| Err(cause_text(cause.as_ref())));
+        match written {
+            Ok(()) => {
+                self.newest.store(step, Ordering::Relaxed);
+                let export = dir.join(checkpoint::EXPORT);
+                self.profiler.mark(Severity::Info, &format!("checkpoint: step {step} is in {}", export.display()));
+                self.prune();
+                Ok(export)
+            }
+            Err(error) => {
+                self.warn(&format!("checkpoint: step {step} could not be written: {error}"));
+                Err(format!("{}: cannot write it: {error}", dir.display()))
+            }
         }
-        let written = drafter::save(drafter, &self.target, &part.join("export")).and_then(|()| {
-            File::open(part.join("export/config.json"))?.sync_all()?;
-            File::open(part.join("export"))?.sync_all()?;
-            File::open(&part)?.sync_all()?;
-            fs::rename(&part, dir)?;
-            File::open(self.directory)?.sync_all()
-        });
-        if written.is_err() {
-            // What is left of it is of no use to anyone, and takes room that may be what was missing.
-            let _ = fs::remove_dir_all(&part);
+    }
+
+    fn save(&self, learner: &DrafterStep, dir: &Path, step: usize) -> Result<(), CheckpointError> {
+        let batch = step as u64 * self.saving.batches_per_step;
+        let loader = Loader {
+            seed: self.saving.seed,
+            batch,
+            epoch: batch / self.epoch,
+            index: batch % self.epoch,
+            accumulated: 0,
+        };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let state = State {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            attempt: self.saving.attempt,
+            step,
+            saved_unix_ns: i64::try_from(now.as_nanos()).unwrap_or(i64::MAX),
+            loader,
+            identity: self.saving.identity.clone(),
+            ..State::default()
+        };
+        let export = |export: &Path| checkpoint::fill(&learner.drafter, &self.target, export);
+        checkpoint::write(dir, &state, &learner.optimizer.state(), export)
+    }
+
+    fn prune(&self) {
+        for error in checkpoint::prune(self.directory, self.saving.keep) {
+            self.warn(&format!("checkpoint: {error}"));
         }
-        written.map(|()| dir.join("export"))
+    }
+
+    fn warn(&self, text: &str) {
+        self.profiler.mark(Severity::Warning, text);
+        self.observer.note(&format!("warning: {text}"));
     }
 }

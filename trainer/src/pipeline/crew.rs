@@ -9,9 +9,10 @@ use super::shared::{Failure, Shared};
 use super::target_loop::{self, TargetForwardLoop, Then};
 use super::work::World;
 use super::{lane, loader};
+use crate::config::OnStop;
 use crate::error::TrainError;
+use crate::events::MetricsLog;
 use dflash_profiler::Lane;
-use dflash_profiler::timeline::MetricsWriter;
 use std::sync::PoisonError;
 use std::thread::{Scope, ScopedJoinHandle};
 
@@ -51,7 +52,7 @@ pub(super) fn work<W: World>(
     shared: &Shared<'_, W>,
     crew: Crew<W>,
     (order, batch): (Order, usize),
-    csv: MetricsWriter,
+    csv: MetricsLog,
     stop: Stop<'_>,
     make: MakeLane<'_>,
 ) -> Result<Worked<W>, TrainError> {
@@ -166,8 +167,11 @@ impl<'scope, 'a: 'scope, W: World + 'scope> Starter<'scope, '_, 'a, W> {
 /// Waits for the drafters' end, and closes the queues when somebody wants to stop.
 fn watch<W: World, T>(shared: &Shared<'_, W>, stop: Stop<'_>, drafters: &[Started<'_, T>]) {
     while !drafters.iter().all(|drafter| drafter.handle.is_finished()) {
-        if stop() {
-            shared.abandon();
+        match (stop(), shared.on_stop) {
+            (true, OnStop::Drop) => shared.abandon(),
+            // The loader's next batch finds no queue any more; the others go their way.
+            (true, OnStop::Drain) => shared.batches.close(),
+            (false, _) => {}
         }
         std::thread::sleep(std::time::Duration::from_millis(20));
     }

@@ -4,9 +4,12 @@ use super::HiddenStates;
 use super::collective::{Collective, Leave};
 use super::observe::Step;
 use super::shared::Shared;
+use super::skips::{self, Skips};
 use super::target_loop::{Depths, HIDDEN_STATES_FLOW};
 use super::work::{Figures, Learn, World};
-use dflash_profiler::timeline::{MetricsRow, MetricsWriter};
+use crate::events::MetricsLog;
+use crate::loss::simulated_acceptance;
+use dflash_profiler::timeline::MetricsRow;
 use dflash_profiler::{Kind, begin_iteration, flow_take, span};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -22,7 +25,8 @@ pub(super) struct DrafterTrainLoop<'a, W: World> {
     work: W::Drafter,
     group: Box<dyn Collective>,
     /// The first drafter reports for all.
-    csv: Option<MetricsWriter>,
+    csv: Option<MetricsLog>,
+    skips: Skips,
     waits: Waits,
     made: Made,
 }
@@ -52,11 +56,11 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
         shared: &'a Shared<'a, W>,
         work: W::Drafter,
         group: Box<dyn Collective>,
-        csv: Option<MetricsWriter>,
+        csv: Option<MetricsLog>,
     ) -> Self {
         let waits = Waits { since: Instant::now(), seconds: 0.0 };
         let made = Made { steps: shared.first, ..Made::default() };
-        Self { shared, lane: lane(group.rank()), work, group, csv, waits, made }
+        Self { shared, lane: lane(group.rank()), work, group, csv, skips: Skips::default(), waits, made }
     }
 
     /// Until the hidden states end, or another drafter does.
@@ -64,6 +68,9 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
         self.work.begin();
         let began = Instant::now();
         let ended = self.loop_();
+        if ended.is_ok() && self.group.rank() == 0 {
+            self.work.at_end(self.made.steps);
+        }
         self.made.seconds = began.elapsed().as_secs_f64();
         self.group.leave(if ended.is_ok() { Leave::Done } else { Leave::Failed });
         ended.map(|()| Learnt { work: self.work, made: self.made })
@@ -100,7 +107,7 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
                 self.log(figures)?;
             }
             if self.group.rank() == 0 {
-                self.work.asked(&guard, self.made.steps);
+                self.work.after_step(&guard, self.made.steps);
             }
         }
         Ok(())
@@ -127,12 +134,12 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
         .flatten()
     }
 
-    /// Reports what was read back; otherwise only counts the step. A loss that is no number any more ends the lane: the
-    /// weights are lost.
+    /// Reports what was read back; otherwise only counts the step. Too many losses in a row that are no numbers end the
+    /// lane.
     fn log(&mut self, figures: Option<Figures>) -> Result<(), String> {
         let step = self.made.steps;
         if let Some(figures) = &figures {
-            check(step, figures)?;
+            self.check(step, figures)?;
         }
         if self.group.rank() == 0 {
             self.report(figures.as_ref());
@@ -170,13 +177,29 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
             learning_rate: self.work.rate(step - 1),
             gradient_norm: f.gradient_norm,
             acceptance_length: None,
+            simulated_acceptance_length: f.accuracy.map(|_| simulated_acceptance(&f.slots)),
+            block_acceptance_length: f.block_acceptance,
+            skipped: f.loss.map(|_| self.skips.total()),
+            slot_losses: f.slot_losses.clone(),
             tokens_per_s: Some(f.tokens_per_s),
             supervised_tokens_per_s: Some(f.supervised_per_s),
         };
         // A full disk costs the metrics, never the training; the profiler says so too.
         if let Some(Err(error)) = self.csv.as_mut().map(|csv| csv.write(&row)) {
-            self.shared.warn(&error.to_string());
+            self.shared.warn(&error);
         }
+    }
+
+    fn check(&mut self, step: usize, figures: &Figures) -> Result<(), String> {
+        for skipped in &figures.steps {
+            if let Some(skipped) = skipped {
+                self.shared.tell(&skipped.text());
+            }
+            if !self.skips.note(skipped.is_some()) {
+                return Err(skips::end_text(step, self.work.newest().as_deref()));
+            }
+        }
+        Ok(())
     }
 
     fn waiting(&mut self) -> String {
@@ -190,17 +213,4 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
             format!("target waits {:.0} % for room", target * 100.0)
         }
     }
-}
-
-fn check(step: usize, figures: &Figures) -> Result<(), String> {
-    let is_number = |value: Option<f64>| value.is_none_or(f64::is_finite);
-    if is_number(figures.loss) && is_number(figures.gradient_norm) {
-        return Ok(());
-    }
-    Err(format!(
-        "at step {step} the loss is {} and the gradient norm {}: lower the learning rate, or look for weights that are \
-         no numbers in the target",
-        figures.loss.unwrap_or(f64::NAN),
-        figures.gradient_norm.unwrap_or(f64::NAN)
-    ))
 }

@@ -29,7 +29,14 @@ pub(super) fn spawn<'scope, T: Send + 'scope>(
 pub(crate) fn cause_text(cause: &(dyn Any + Send)) -> String {
     let text = cause.downcast_ref::<String>().map(String::as_str).or_else(|| cause.downcast_ref::<&str>().copied());
     let text = text.unwrap_or("it panicked without a message");
-    text.split("\\nException raised from").next().unwrap_or(text).trim().to_owned()
+    advised(text.split("\\nException raised from").next().unwrap_or(text).trim())
+}
+
+/// Where memory ran out, what to lower.
+fn advised(text: &str) -> String {
+    let out = ["out of memory", "can't allocate memory", "not enough memory"].iter().any(|words| text.contains(words));
+    let advice = "; lower [train] batch or anchors, [data] max_length, or [pipeline] hs_queue";
+    format!("{text}{}", if out { advice } else { "" })
 }
 
 /// Tells the observer the lane's mean times since the last call.
@@ -54,7 +61,8 @@ mod tests {
     #[test]
     fn a_panic_names_its_cause_without_the_backtrace() {
         let cause: Box<dyn Any + Send> = Box::new("Torch(\"out of memory\\nException raised from malloc\")".to_owned());
-        assert_eq!(cause_text(cause.as_ref()), "Torch(\"out of memory");
+        let text = cause_text(cause.as_ref());
+        assert!(text.starts_with("Torch(\"out of memory; lower [train] batch or anchors"), "{text}");
         let cause: Box<dyn Any + Send> = Box::new("plain");
         assert_eq!(cause_text(cause.as_ref()), "plain");
     }

@@ -16,12 +16,14 @@ mod run;
 mod scene;
 mod shared;
 mod sim;
+mod skips;
 mod step;
 mod target_loop;
 mod torch;
 mod transport;
 mod work;
 
+pub use checkpoint::Saving;
 pub use observe::{LaneReport, Observer, StageMean, Step};
 pub use queue::{BufferedHSQueue, Depth, Room};
 pub use run::{Outcome, Parts, Stop, Text, run};

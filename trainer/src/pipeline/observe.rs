@@ -8,6 +8,8 @@ pub trait Observer: Send + Sync {
     fn step(&self, step: &Step);
     /// A lane's mean times since its last report.
     fn lane(&self, report: &LaneReport);
+    /// Something that a user should know, and that does not end the training.
+    fn note(&self, _text: &str) {}
 }
 
 /// Where a training stands after a step.

@@ -28,6 +28,24 @@ impl Order {
         self.waiting.pop().unwrap_or_default()
     }
 
+    /// Goes on behind the first `batches` batches.
+    pub(super) fn skip(&mut self, batches: u64) {
+        for _ in 0..batches / self.epoch() {
+            self.begin_epoch();
+        }
+        if batches >= self.epoch() {
+            self.waiting.clear();
+        }
+        for _ in 0..batches % self.epoch() {
+            let _ = self.next();
+        }
+    }
+
+    /// Batches of an epoch.
+    pub(super) fn epoch(&self) -> u64 {
+        (self.lengths.len().div_ceil(self.batch) as u64).max(1)
+    }
+
     fn begin_epoch(&mut self) {
         let mut samples: Vec<usize> = (0..self.lengths.len()).collect();
         samples.shuffle(&mut self.rng);
@@ -56,5 +74,21 @@ mod tests {
         assert_ne!(first, second);
         let mut again = Order::new((0..103).collect(), 4, 7);
         assert_eq!(first[0], again.next());
+    }
+
+    #[test]
+    fn skipping_is_as_good_as_taking() {
+        let order = || Order::new((0..103).collect(), 4, 7);
+        for skipped in [0, 1, 25, 26, 27, 52, 60] {
+            let (mut taken, mut jumped) = (order(), order());
+            for _ in 0..skipped {
+                let _ = taken.next();
+            }
+            jumped.skip(skipped);
+            assert_eq!(
+                (0..30).map(|_| taken.next()).collect::<Vec<_>>(),
+                (0..30).map(|_| jumped.next()).collect::<Vec<_>>()
+            );
+        }
     }
 }

@@ -1,21 +1,23 @@
 //! The pipeline on real models.
 
-use super::checkpoint::Checkpoints;
+use super::checkpoint::{Checkpoints, Place, Saving};
 use super::crew::{self, Crew, TargetWorker};
 use super::observe::Observer;
 use super::scene::Scene;
 use super::step::DrafterStep;
 use super::torch::{Features, Learner, Padder, Poster, Reader, Torch, replica};
+use crate::checkpoint::Snapshot;
 use crate::config::{Config, Objective};
 use crate::drafter::{DFlashDrafter, Row};
 use crate::error::TrainError;
+use crate::events::MetricsLog;
 use crate::instrument;
 use crate::target::Target;
-use dflash_profiler::timeline::MetricsWriter;
 use dflash_profiler::{Lane, Profiler};
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use tch::Device;
+use tch::{Device, Tensor};
 
 /// A training text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,12 +48,16 @@ pub struct Parts<'a> {
     pub drafter_devices: Vec<Device>,
     /// Records the spans.
     pub profiler: &'a Profiler,
-    /// Where checkpoints go that are asked for on the way.
+    /// Where checkpoints go.
     pub checkpoints: &'a Path,
+    /// When they are written, and what they say.
+    pub saving: Saving,
+    /// Where to go on; `None`: from the beginning.
+    pub resume: Option<Snapshot>,
     /// Watches.
     pub observer: &'a dyn Observer,
     /// Gets the metrics.
-    pub metrics: MetricsWriter,
+    pub metrics: MetricsLog,
     /// Asked now and then; true ends the training early, after the steps that are under way.
     pub stop: Stop<'a>,
 }
@@ -86,8 +92,8 @@ pub fn run(parts: Parts<'_>) -> Result<Outcome, TrainError> {
         samples: parts.samples,
         profiler: parts.profiler,
         observer: parts.observer,
-        first: 0,
-        attempt: 1,
+        first: parts.resume.as_ref().map_or(0, |from| from.state.step),
+        attempt: parts.saving.attempt,
         targets: parts.targets.len(),
         drafters: parts.drafter_devices.len(),
         on_gpu: first.device().is_cuda(),
@@ -95,7 +101,7 @@ pub fn run(parts: Parts<'_>) -> Result<Outcome, TrainError> {
         also: &abandon,
     };
     let shared = scene.shared::<Torch<'_>>();
-    let drafters = learners(&parts, first);
+    let drafters = learners(&parts, first, &scene)?;
     let taps = parts.drafter.config.target_layer_ids.clone();
     let worker = |target: Target| TargetWorker {
         device: device_name(target.device()),
@@ -114,18 +120,37 @@ fn nobody(what: &str) -> TrainError {
     TrainError::Lane { lane: "the pipeline".to_owned(), cause: format!("it has no {what}") }
 }
 
-/// A learner a drafter's device, all with the same weights.
-fn learners<'a>(parts: &Parts<'a>, target: &Target) -> Vec<(String, Learner<'a>)> {
-    let checkpoints = Arc::new(Checkpoints::new(parts.profiler, target.config.clone(), parts.checkpoints));
+/// A learner a drafter's device, all in the same state.
+fn learners<'a>(
+    parts: &Parts<'a>,
+    target: &Target,
+    scene: &Scene<'_>,
+) -> Result<Vec<(String, Learner<'a>)>, TrainError> {
+    let place = Place { profiler: parts.profiler, observer: parts.observer, directory: parts.checkpoints };
+    let saving = parts.saving.clone();
+    let checkpoints = Arc::new(Checkpoints::new(place, target.config.clone(), saving, scene.epoch(), scene.first));
     let (train, samples) = (&parts.config.train, parts.samples);
     let learner = |&device: &Device| {
         let drafter = replica(&parts.drafter, device);
         let seen = samples.iter().flat_map(|s| s.ids.iter().copied());
         let rows = (target.embedding.to_device(device), target.head.to_device(device));
-        let step = DrafterStep::new(train, drafter, rows, seen, ANCHOR_STREAM ^ parts.config.run.seed);
-        (device_name(device), Learner::new(step, samples, Arc::clone(&checkpoints), train.learning_rate))
+        let mut step = DrafterStep::new(train, drafter, rows, seen, ANCHOR_STREAM ^ parts.config.run.seed);
+        if let Some(from) = &parts.resume {
+            restore(&mut step, from)?;
+        }
+        Ok((device_name(device), Learner::new(step, samples, Arc::clone(&checkpoints), train.learning_rate)))
     };
     parts.drafter_devices.iter().map(learner).collect()
+}
+
+/// Goes on where a checkpoint was written.
+fn restore(step: &mut DrafterStep, from: &Snapshot) -> Result<(), TrainError> {
+    let tensors: HashMap<&str, &Tensor> = from.tensors.iter().map(|(name, t)| (name.as_str(), t)).collect();
+    let tensor = |name: &str| tensors.get(name).map(|t| t.shallow_clone());
+    step.optimizer.restore(tensor).map_err(|name| TrainError::Lane {
+        lane: "drafter:0".to_owned(),
+        cause: format!("the checkpoint of step {} has no tensor `{name}` of its shape", from.state.step),
+    })
 }
 
 /// The anchors' random numbers are not those of the order.

@@ -52,6 +52,7 @@ impl<'a> Scene<'a> {
             drafters: self.drafters,
             strict,
             read_once: pipeline.feature_cache == FeatureCache::Memory,
+            on_stop: config.checkpoint.on_stop,
             log_every: config.profile.log_every as u64,
             batches: BufferedHSQueue::arrival(Room::items(pipeline.batch_queue)),
             hidden_states,
@@ -66,11 +67,23 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// The order of the samples, a step at a time, and how many of them a drafter gets.
+    /// The order of the samples from the first step on, picks for all drafters together, and how many of a pick's samples a
+    /// drafter gets.
     pub(super) fn order(&self) -> (Order, usize) {
+        let train = &self.config.train;
+        let mut order = self.whole_order();
+        order.skip((self.first * train.accumulate) as u64);
+        (order, train.batch)
+    }
+
+    /// Picks of an epoch.
+    pub(super) fn epoch(&self) -> u64 {
+        self.whole_order().epoch()
+    }
+
+    fn whole_order(&self) -> Order {
         let lengths = self.samples.iter().map(|s| s.ids.len()).collect();
-        let batch = self.config.train.batch;
-        (Order::new(lengths, batch * self.drafters, self.config.run.seed), batch)
+        Order::new(lengths, self.config.train.batch * self.drafters, self.config.run.seed)
     }
 
     fn has_posts(&self) -> bool {

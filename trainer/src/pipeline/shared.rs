@@ -5,6 +5,7 @@ use super::post_loop::Posted;
 use super::run::Text;
 use super::work::World;
 use super::{Batch, BufferedHSQueue, HiddenStates, lane};
+use crate::config::OnStop;
 use dflash_profiler::Profiler;
 use dflash_profiler::timeline::record::{Kind, Severity};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -27,6 +28,8 @@ pub(super) struct Shared<'a, W: World> {
     pub(super) strict: bool,
     /// Whether samples are read once only.
     pub(super) read_once: bool,
+    /// What becomes of the batches that are under way at a stop.
+    pub(super) on_stop: OnStop,
     pub(super) log_every: u64,
     pub(super) batches: BufferedHSQueue<Batch<W::Ids>>,
     pub(super) hidden_states: BufferedHSQueue<HiddenStates<W::Taps>>,
@@ -78,6 +81,12 @@ impl<W: World> Shared<'_, W> {
 
     pub(super) fn tokens(&self, samples: &[usize]) -> u64 {
         samples.iter().map(|&i| self.samples[i].ids.len() as u64).sum()
+    }
+
+    /// Notes something in the timeline, and tells the observer.
+    pub(super) fn tell(&self, text: &str) {
+        self.profiler.mark(Severity::Warning, text);
+        self.observer.note(&format!("warning: {text}"));
     }
 
     /// Notes something in the timeline, once.

@@ -2,8 +2,10 @@
 //! learnt from. There are two worlds, libtorch's and a simulated one.
 
 use super::collective::{Collective, Ended};
+use super::skips::Skipped;
 use super::{Batch, HiddenStates};
 use dflash_profiler::{DeviceStream, IterationGuard};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The stream that a worker's spans are timed on; `None`: on the host alone.
@@ -85,8 +87,16 @@ pub(super) trait Learn<W: World>: Send {
     /// Rate of learning at a step, counted from 0.
     fn rate(&self, step: usize) -> Option<f64>;
 
-    /// After `step` steps, on the first drafter: whatever someone asked for meanwhile.
-    fn asked(&mut self, pass: &IterationGuard, step: usize);
+    /// After `step` steps, on the first drafter: a checkpoint that is due, or that someone asked for.
+    fn after_step(&mut self, pass: &IterationGuard, step: usize);
+
+    /// After the last of `steps`, on the first drafter.
+    fn at_end(&mut self, _steps: usize) {}
+
+    /// The newest checkpoint.
+    fn newest(&self) -> Option<PathBuf> {
+        None
+    }
 }
 
 /// Figures of some steps. `None` is not known.
@@ -96,8 +106,14 @@ pub(super) struct Figures {
     pub(super) accuracy: Option<f64>,
     /// Accuracy of slots 1..B.
     pub(super) slots: Vec<f64>,
+    /// Cross-entropy of slots 1..B.
+    pub(super) slot_losses: Vec<f64>,
+    /// Mean over the blocks of their leading right slots, and one more.
+    pub(super) block_acceptance: Option<f64>,
     /// Mean gradient norm before clipping.
     pub(super) gradient_norm: Option<f64>,
+    /// This drafter's steps: `None`, or why one was skipped.
+    pub(super) steps: Vec<Option<Skipped>>,
     pub(super) tokens_per_s: f64,
     pub(super) supervised_per_s: f64,
 }

@@ -1,11 +1,11 @@
 //! The evaluation of a run's drafter on held-out prompts, with two controls.
 
-use super::train::fresh_drafter;
+use super::resume::run_config;
 use crate::TextTools;
 use crate::config::Config;
 use crate::data::read_conversations;
 use crate::device;
-use crate::drafter;
+use crate::drafter::{self, DFlashDrafter, Init};
 use crate::error::TrainError;
 use crate::eval::{DecodeOptions, Evaluation, evaluate};
 use crate::target::Target;
@@ -24,6 +24,8 @@ pub enum Control {
     Untrained,
     /// The trained drafter, with zeros instead of the target's hidden states.
     Zeroed,
+    /// No drafter: the same loop, a token at a time.
+    Plain,
 }
 
 /// What the command line adds.
@@ -35,6 +37,8 @@ pub struct EvaluateOptions {
     pub prompts: Option<usize>,
     /// Prompts for the controls, if other than configured.
     pub control_prompts: Option<usize>,
+    /// Temperature, if other than configured.
+    pub temperature: Option<f64>,
 }
 
 /// The figures of a run's drafter.
@@ -46,6 +50,8 @@ pub struct RunEvaluation {
     pub untrained: Option<Evaluation>,
     /// The trained drafter without context features; `None` without controls.
     pub zeroed: Option<Evaluation>,
+    /// The target without a drafter, for its speed; `None` without controls.
+    pub plain: Option<Evaluation>,
     /// The arithmetic can tell an error of the decoding loop from rounding: not so bfloat16 on a GPU, where a pass over
     /// a block and one over the whole text differ by several steps.
     pub strict: bool,
@@ -55,8 +61,17 @@ impl RunEvaluation {
     /// Answers that the target would not have given.
     #[must_use]
     pub fn wrong(&self) -> usize {
-        let controls = self.untrained.iter().chain(&self.zeroed);
+        let controls = self.untrained.iter().chain(&self.zeroed).chain(&self.plain);
         controls.map(|e| e.wrong).sum::<usize>() + self.trained.wrong
+    }
+
+    /// Tokens a second with and without drafting; empty without controls.
+    #[must_use]
+    pub fn speed_line(&self) -> String {
+        let Some(plain) = &self.plain else { return String::new() };
+        let (with, without) = (self.trained.tokens_per_second(), plain.tokens_per_second());
+        let times = if without > 0.0 { with / without } else { 0.0 };
+        format!("speed: {with:.0} tokens/s with drafting, {without:.0} without ({times:.2} times)\n")
     }
 
     /// The line that a demo ends with.
@@ -86,7 +101,22 @@ pub fn evaluate_run(
         Some(config) => config.clone(),
         None => run_config(run)?,
     };
-    let bench = Bench::load(&config, &run.checkpoints().join("export"))?;
+    let evaluation = evaluate_drafter(&run.checkpoints().join("export"), &config, options, progress)?;
+    record(run, &evaluation)?;
+    Ok(evaluation)
+}
+
+/// Evaluates any drafter's directory, ours or a published one, on the configuration's target and held-out prompts.
+///
+/// # Errors
+/// Bad input; see [`TrainError`].
+pub fn evaluate_drafter(
+    drafter: &Path,
+    config: &Config,
+    options: &EvaluateOptions,
+    progress: &mut dyn FnMut(Control, usize, &Evaluation),
+) -> Result<RunEvaluation, TrainError> {
+    let bench = Bench::load(config, options, drafter)?;
     let count = options.prompts.unwrap_or(config.eval.prompts);
     let controls = options.control_prompts.unwrap_or(config.eval.control_prompts);
     let control = |which, progress: &mut dyn FnMut(Control, usize, &Evaluation)| {
@@ -95,40 +125,37 @@ pub fn evaluate_run(
     let untrained = control(Control::Untrained, progress);
     let trained = bench.run(Control::Trained, count, progress);
     let zeroed = control(Control::Zeroed, progress);
+    let plain = control(Control::Plain, progress);
     let strict = bench.target.kind() == Kind::Float || bench.target.device() == Device::Cpu;
-    let evaluation = RunEvaluation { trained, untrained, zeroed, strict };
-    record(run, &evaluation)?;
-    Ok(evaluation)
-}
-
-fn run_config(run: &RunDir) -> Result<Config, TrainError> {
-    let config = run.manifest()?.config;
-    serde_json::from_value(config)
-        .map_err(|e| TrainError::NoConfig { run: run.path().to_owned(), problem: e.to_string() })
+    Ok(RunEvaluation { trained, untrained, zeroed, plain, strict })
 }
 
 /// What all three evaluations share.
 struct Bench {
     target: Target,
-    trained: drafter::DFlashDrafter,
-    untrained: drafter::DFlashDrafter,
+    trained: DFlashDrafter,
+    untrained: DFlashDrafter,
     prompts: Vec<Vec<i64>>,
     options: DecodeOptions,
 }
 
 impl Bench {
-    fn load(config: &Config, export: &Path) -> Result<Self, TrainError> {
+    fn load(config: &Config, asked: &EvaluateOptions, export: &Path) -> Result<Self, TrainError> {
         let device = device::resolve(config.pipeline.target_device)?;
         let kind = device::kind(config.model.dtype, device);
         let trained = drafter::load(export, kind, device)?;
         let target = Target::load(&config.model.target, kind, device)?;
         trained.config.check(&target.config, &export.join("config.json"))?;
-        let untrained = fresh_drafter(config, &target.config, kind, device)?;
+        let seed = i64::try_from(config.run.seed).unwrap_or(i64::MAX);
+        let init = Init { seed, final_norm: config.drafter.final_norm_init };
+        let untrained = DFlashDrafter::fresh(&trained.config, init, kind, device);
         let options = DecodeOptions {
             max_new_tokens: config.eval.max_new_tokens,
             stop_ids: target.config.eos_token_ids.clone(),
             block_size: 0,
             zero_features: false,
+            temperature: asked.temperature.unwrap_or(config.eval.temperature),
+            seed: config.run.seed,
         };
         let tools = TextTools::load(&config.model.target)?;
         tools.check(&target.config, &config.model.target)?;
@@ -140,7 +167,11 @@ impl Bench {
 
     fn run(&self, which: Control, count: usize, progress: &mut dyn FnMut(Control, usize, &Evaluation)) -> Evaluation {
         let drafter = if which == Control::Untrained { &self.untrained } else { &self.trained };
-        let options = DecodeOptions { zero_features: which == Control::Zeroed, ..self.options.clone() };
+        let options = DecodeOptions {
+            zero_features: which == Control::Zeroed,
+            block_size: usize::from(which == Control::Plain),
+            ..self.options.clone()
+        };
         let prompts = &self.prompts[..count.min(self.prompts.len())];
         evaluate(&self.target, drafter, prompts, &options, |e| progress(which, prompts.len(), e))
     }
@@ -155,6 +186,22 @@ fn prompts(config: &Config, tools: &TextTools, longest: usize) -> Result<Vec<Vec
         return Err(TrainError::Empty { path: path.clone(), problem });
     }
     Ok(fitting)
+}
+
+/// Writes a checkpoint's figures beside it, by which the best one is found.
+///
+/// # Errors
+/// The disk refuses.
+pub fn record_checkpoint(checkpoint: &Path, evaluation: &RunEvaluation) -> Result<(), TrainError> {
+    if evaluation.strict && evaluation.wrong() > 0 {
+        return Ok(()); // not a figure to quote
+    }
+    let path = checkpoint.join(crate::checkpoint::EVAL_JSON);
+    let text = serde_json::json!({ "tau": evaluation.trained.tau, "evaluation": evaluation }).to_string() + "\n";
+    let beside = path.with_extension("part");
+    std::fs::write(&beside, text)
+        .and_then(|()| std::fs::rename(&beside, &path))
+        .map_err(|source| TrainError::Save { path, source })
 }
 
 fn record(run: &RunDir, evaluation: &RunEvaluation) -> Result<(), TrainError> {

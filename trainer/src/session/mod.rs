@@ -1,9 +1,12 @@
 //! The two long commands: a training run, and the evaluation of its drafter.
 
+mod begin;
 mod evaluate;
 mod record;
+mod resume;
 mod simulate;
 mod train;
 
-pub use evaluate::{Control, EvaluateOptions, RunEvaluation, evaluate_run};
+pub use evaluate::{Control, EvaluateOptions, RunEvaluation, evaluate_drafter, evaluate_run, record_checkpoint};
+pub use resume::{run_config, unfinished};
 pub use train::{TrainOptions, Trained, train};

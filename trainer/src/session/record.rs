@@ -8,9 +8,10 @@ use dflash_profiler::{Level, Options, Profiler};
 use std::sync::Arc;
 
 /// Starts recording into a run. `gpus`: whether a worker is on one.
-pub(super) fn start_profiler(run: &RunDir, config: &Config, gpus: bool) -> Result<Profiler, TrainError> {
+pub(super) fn start_profiler(run: &RunDir, config: &Config, attempt: u32, gpus: bool) -> Result<Profiler, TrainError> {
     let profile = &config.profile;
     let mut options = Options::new(run.clone());
+    options.attempt = attempt;
     options.level = match profile.level {
         ConfigLevel::Off => Level::Off,
         ConfigLevel::Stages => Level::Stages,

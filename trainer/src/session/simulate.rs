@@ -1,11 +1,13 @@
 //! A simulated training, recorded in a run directory as a real one is.
 
+use super::begin::manifest;
 use super::record::start_profiler;
-use super::train::{TrainOptions, Trained, close, manifest};
+use super::train::{TrainOptions, Trained, close};
 use crate::config::Config;
 use crate::error::TrainError;
+use crate::events::MetricsLog;
 use crate::pipeline::{self, Observer, Simulation, Stop};
-use dflash_profiler::timeline::{MetricsWriter, RunDir};
+use dflash_profiler::timeline::RunDir;
 
 /// As [`train`](super::train), on simulated devices: there is no model, and no drafter comes of it.
 pub(super) fn simulate(
@@ -24,10 +26,10 @@ pub(super) fn simulate(
 }
 
 fn record(config: &Config, run: &RunDir, observer: &dyn Observer, stop: Stop<'_>) -> Result<Trained, TrainError> {
-    let profiler = start_profiler(run, config, false)?;
+    let profiler = start_profiler(run, config, 1, false)?;
     let requests = profiler.requests();
     let stop = || stop() || requests.stop();
-    let metrics = MetricsWriter::open(&run.metrics_csv(), config.drafter.block_size - 1)?;
+    let metrics = MetricsLog::open(run, config.drafter.block_size - 1)?;
     let simulation = Simulation { config, profiler: &profiler, observer, metrics, stop: &stop };
     let simulated = pipeline::simulate(simulation);
     profiler.finish();

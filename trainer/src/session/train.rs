@@ -1,20 +1,23 @@
 //! A training run from its configuration to its exported drafter, all of it recorded in a run directory.
 
+use super::begin::Begin;
 use super::record::start_profiler;
 use super::simulate::simulate;
 use crate::TextTools;
+use crate::checkpoint::{self, Identity, Snapshot};
 use crate::config::{Config, DeviceChoice};
 use crate::data::{PreloadedDataset, cached};
 use crate::device;
 use crate::drafter::{self, DFlashDrafter, DrafterConfig, Init};
 use crate::error::TrainError;
+use crate::events::MetricsLog;
 use crate::guards::{self, Subject};
 use crate::pipeline::lane::cause_text;
-use crate::pipeline::{self, Observer, Parts, Stop, Text};
+use crate::pipeline::{self, Observer, Parts, Saving, Stop, Text};
 use crate::prepare;
 use crate::target::{Target, TargetConfig};
-use dflash_profiler::Profiler;
-use dflash_profiler::timeline::{Manifest, MetricsWriter, RunDir, State};
+use dflash_profiler::timeline::{RunDir, State};
+use dflash_profiler::{Profiler, Severity};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -29,6 +32,10 @@ pub struct TrainOptions {
     pub config_name: String,
     /// The commit that the program was built from, for run.json.
     pub commit: Option<String>,
+    /// A run to go on in, instead of a new one.
+    pub resume: Option<RunDir>,
+    /// Keys that the command line changes on purpose, and in which a checkpoint may differ: `train.steps`.
+    pub given: Vec<&'static str>,
 }
 
 /// A finished training.
@@ -52,6 +59,7 @@ pub struct Trained {
 
 /// Everything that is loaded before the first step.
 struct Loaded {
+    identity: Identity,
     samples: Vec<Text>,
     targets: Vec<Target>,
     target_config: TargetConfig,
@@ -75,9 +83,11 @@ pub fn train(
     }
     let loaded = load(config, options)?;
     let target_config = loaded.target_config.clone();
-    let run = RunDir::create(&config.run.dir, &config.run.name, manifest(config, options, on_gpu(&loaded)))?;
+    let begin = Begin::new(config, options, &loaded.identity, on_gpu(&loaded))?;
+    let run = begin.run.clone();
     begun(&run);
-    let work = || record(config, loaded, &target_config, &run, observer, stop);
+    begin.notes.iter().for_each(|note| observer.note(note));
+    let work = || record(config, loaded, &target_config, begin, observer, stop);
     // Outside the lanes too, running out of memory arrives as a panic of tch.
     let trained = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|cause| {
         Err(TrainError::Lane { lane: "the training".to_owned(), cause: cause_text(cause.as_ref()) })
@@ -92,18 +102,21 @@ fn record(
     config: &Config,
     loaded: Loaded,
     target: &TargetConfig,
-    run: &RunDir,
+    begin: Begin,
     observer: &dyn Observer,
     stop: Stop<'_>,
 ) -> Result<Trained, TrainError> {
-    let profiler = start_profiler(run, config, on_gpu(&loaded))?;
+    let profiler = start_profiler(&begin.run, config, begin.attempt, on_gpu(&loaded))?;
+    begin.notes.iter().for_each(|note| profiler.mark(Severity::Info, note));
     let requests = profiler.requests();
     let stop = || stop() || requests.stop();
-    let outcome = run_pipeline(config, loaded, run, &profiler, observer, &stop);
+    // Held until the drafter is exported.
+    let Begin { run, attempt, snapshot, lock: _lock, .. } = begin;
+    let outcome = run_pipeline(config, loaded, (&run, attempt, snapshot), &profiler, observer, &stop);
     profiler.finish();
     // After the end: the last blocks may be the ones that find no room.
     let trouble = profiler.trouble();
-    export(outcome?, target, run, config, trouble)
+    export(outcome?, target, &run, config, trouble)
 }
 
 /// Whether a worker is on a GPU.
@@ -115,7 +128,8 @@ fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
     // First of all, while no other thread is there: see there.
     dflash_torch::load_cuda();
     let tools = TextTools::load(&config.model.target)?;
-    if !cached(&config.data.shards, &prepare::key(config, &tools)?)? {
+    let key = prepare::key(config, &tools)?;
+    if !cached(&config.data.shards, &key)? {
         return Err(TrainError::NotPrepared {
             shards: config.data.shards.clone(),
             config: options.config_name.clone(),
@@ -130,7 +144,7 @@ fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
     let target_config = targets[0].config.clone();
     let drafter = fresh_drafter(config, &target_config, kind, drafter_devices[0])?;
     guard(config, &targets[0], &samples)?;
-    Ok(Loaded { samples, targets, target_config, drafter, drafter_devices })
+    Ok(Loaded { identity: Identity::new(config, &key), samples, targets, target_config, drafter, drafter_devices })
 }
 
 /// What would be learnt wrong in silence is an error here, before the first step.
@@ -146,7 +160,7 @@ fn guard(config: &Config, target: &Target, samples: &[Text]) -> Result<(), Train
 ///
 /// # Errors
 /// It does not fit the target.
-pub(super) fn fresh_drafter(
+fn fresh_drafter(
     config: &Config,
     target: &TargetConfig,
     kind: Kind,
@@ -154,9 +168,27 @@ pub(super) fn fresh_drafter(
 ) -> Result<DFlashDrafter, TrainError> {
     let shape = DrafterConfig::for_target(target, &config.drafter);
     shape.check(target, &config.model.target.join("config.json"))?;
+    if !config.drafter.init.as_os_str().is_empty() {
+        return given_drafter(config, &shape, kind, device);
+    }
     let seed = i64::try_from(config.run.seed).unwrap_or(i64::MAX);
     let init = Init { seed, final_norm: config.drafter.final_norm_init };
     Ok(DFlashDrafter::fresh(&shape, init, kind, device).computed(&config.drafter))
+}
+
+/// The drafter of `[drafter] init`, which must have the configuration's shape: a block size that changes unseen would be
+/// trained and served wrong.
+fn given_drafter(
+    config: &Config,
+    shape: &DrafterConfig,
+    kind: Kind,
+    device: Device,
+) -> Result<DFlashDrafter, TrainError> {
+    let drafter = drafter::load(&config.drafter.init, kind, device)?;
+    match drafter.config.differences(shape) {
+        problem if problem.is_empty() => Ok(drafter.computed(&config.drafter)),
+        problem => Err(TrainError::Empty { path: config.drafter.init.clone(), problem }),
+    }
 }
 
 fn texts(dataset: &PreloadedDataset) -> Vec<Text> {
@@ -167,23 +199,10 @@ fn texts(dataset: &PreloadedDataset) -> Vec<Text> {
     dataset.samples().iter().map(text).collect()
 }
 
-pub(super) fn manifest(config: &Config, options: &TrainOptions, on_gpu: bool) -> Manifest {
-    let mut manifest = Manifest::default();
-    manifest.command.clone_from(&options.command);
-    manifest.version = env!("CARGO_PKG_VERSION").to_owned();
-    manifest.commit.clone_from(&options.commit);
-    if on_gpu {
-        manifest.gpu_details = dflash_profiler::gpu_details();
-        manifest.gpus = manifest.gpu_details.iter().map(|gpu| gpu.name.clone()).collect();
-    }
-    manifest.config = serde_json::to_value(config).unwrap_or_default();
-    manifest
-}
-
 fn run_pipeline(
     config: &Config,
     loaded: Loaded,
-    run: &RunDir,
+    (run, attempt, resume): (&RunDir, u32, Option<Snapshot>),
     profiler: &Profiler,
     observer: &dyn Observer,
     stop: Stop<'_>,
@@ -198,10 +217,17 @@ fn run_pipeline(
         drafter_devices: loaded.drafter_devices,
         profiler,
         checkpoints: &checkpoints,
+        saving: saving(config, attempt, loaded.identity),
+        resume,
         observer,
-        metrics: MetricsWriter::open(&run.metrics_csv(), slots)?,
+        metrics: MetricsLog::open(run, slots)?,
         stop,
     })
+}
+
+fn saving(config: &Config, attempt: u32, identity: Identity) -> Saving {
+    let (every, keep) = (config.checkpoint.every, config.checkpoint.keep);
+    Saving { every, keep, attempt, seed: config.run.seed, batches_per_step: config.train.accumulate as u64, identity }
 }
 
 fn export(
@@ -212,7 +238,7 @@ fn export(
     trouble: Option<String>,
 ) -> Result<Trained, TrainError> {
     let dir = run.checkpoints().join("export");
-    drafter::save(&outcome.drafter, target, &dir).map_err(|source| TrainError::Save { path: dir.clone(), source })?;
+    checkpoint::export(&outcome.drafter, target, &dir)?;
     let pipeline::Outcome { steps, tokens_per_s, loop_seconds, .. } = outcome;
     let stopped = steps < config.train.steps;
     Ok(Trained { run: run.clone(), steps, tokens_per_s, loop_seconds, drafter: Some(dir), stopped, trouble })

@@ -6,6 +6,7 @@ mod checkpointing;
 mod drafter;
 mod optim;
 mod parity;
+mod sampling;
 mod step;
 mod support;
 mod targets;

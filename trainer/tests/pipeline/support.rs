@@ -5,7 +5,7 @@ use dflash_profiler::timeline::MetricsWriter;
 use dflash_trainer::TrainError;
 use dflash_trainer::config::Config;
 use dflash_trainer::drafter::{DFlashDrafter, DrafterConfig, Init};
-use dflash_trainer::pipeline::{LaneReport, Observer, Outcome, Parts, Step, Text, run};
+use dflash_trainer::pipeline::{LaneReport, Observer, Outcome, Parts, Saving, Step, Text, run};
 use dflash_trainer::target::Target;
 use std::path::Path;
 use std::sync::Mutex;
@@ -101,7 +101,9 @@ pub fn outcome_of(
         profiler: &Profiler::disabled(),
         checkpoints: &dir.join("checkpoints"),
         observer: log,
-        metrics: MetricsWriter::open(&dir.join("metrics.csv"), config.drafter.block_size - 1).unwrap(),
+        metrics: MetricsWriter::open(&dir.join("metrics.csv"), config.drafter.block_size - 1).unwrap().into(),
+        saving: Saving { attempt: 1, batches_per_step: 1, ..Saving::default() },
+        resume: None,
         stop,
     })
 }

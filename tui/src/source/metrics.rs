@@ -197,6 +197,10 @@ fn parse(columns: &[String], line: &str) -> Option<MetricsRow> {
             "acceptance_length" => row.acceptance_length = number()?,
             "tokens_per_s" => row.tokens_per_s = number()?,
             "supervised_tokens_per_s" => row.supervised_tokens_per_s = number()?,
+            "simulated_acceptance_length" => row.simulated_acceptance_length = number()?,
+            "block_acceptance_length" => row.block_acceptance_length = number()?,
+            "skipped" => row.skipped = number()?.map(|steps| steps as u64),
+            slot if slot.starts_with("loss_") => row.slot_losses.extend(number()?),
             slot if slot.starts_with("accuracy_") => row.slots.extend(number()?),
             _ => {}
         }

@@ -366,6 +366,7 @@ fn metrics(steps: u64) -> Vec<MetricsRow> {
             acceptance_length: (step % 200 == 199).then_some(1.0 + 2.0 * accuracy),
             tokens_per_s: Some(3400.0),
             supervised_tokens_per_s: Some(1210.0),
+            ..MetricsRow::default()
         }
     };
     (0..steps).map(row).collect()

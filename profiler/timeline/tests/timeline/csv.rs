@@ -58,6 +58,10 @@ fn metrics_roundtrip_with_columns_in_any_order() {
         acceptance_length: None,
         tokens_per_s: Some(1234.5),
         supervised_tokens_per_s: None,
+        simulated_acceptance_length: Some(0.5625),
+        block_acceptance_length: None,
+        skipped: Some(3),
+        slot_losses: vec![1.5, 2.0, 4.25],
     };
     let bare = MetricsRow { attempt: 1, step: 21, ..MetricsRow::default() };
     let mut writer = MetricsWriter::open(&path, 3).unwrap();
@@ -73,7 +77,10 @@ fn metrics_roundtrip_with_columns_in_any_order() {
         tokens_per_s,supervised_tokens_per_s\n20,mine,1700000000000000000,1,1,2.5,0.25,6e-4,1,,1234.5,\n",
     )
     .unwrap();
-    assert_eq!(read_metrics(&path).unwrap(), [MetricsRow { slots: vec![], ..full }]);
+    assert_eq!(
+        read_metrics(&path).unwrap(),
+        [MetricsRow { slots: vec![], slot_losses: vec![], simulated_acceptance_length: None, skipped: None, ..full }]
+    );
 }
 
 #[test]

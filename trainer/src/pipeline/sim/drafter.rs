@@ -89,7 +89,7 @@ impl Learn<Sim> for Learner {
         None
     }
 
-    fn asked(&mut self, _: &IterationGuard, _: usize) {
+    fn after_step(&mut self, _: &IterationGuard, _: usize) {
         if self.requests.take_checkpoint() {
             self.requests.checkpoint_written(Err("a simulation has nothing to write".to_owned()));
         }

@@ -14,9 +14,9 @@ use super::scene::Scene;
 use super::work::{Load, World};
 use crate::config::{AsyncPostprocess, Config, DeviceChoice, Sim as Settings};
 use crate::error::TrainError;
+use crate::events::MetricsLog;
 use clockwork::Clockwork;
 use dflash_profiler::Profiler;
-use dflash_profiler::timeline::MetricsWriter;
 use dflash_profiler::timeline::record::Severity;
 use drafter::Learner;
 use gpu::Gpus;
@@ -35,7 +35,7 @@ pub struct Simulation<'a> {
     /// Watches.
     pub observer: &'a dyn Observer,
     /// Gets the metrics; loss and accuracy are not known.
-    pub metrics: MetricsWriter,
+    pub metrics: MetricsLog,
     /// Asked now and then; true ends it early.
     pub stop: Stop<'a>,
 }

@@ -1,16 +1,16 @@
 //! A drafter's work: steps, and what several drafters must agree on in them.
 
 use super::Torch;
-use crate::drafter::{DFlashDrafter, Row, Slots};
-use crate::loss::Loss;
+use crate::drafter::{DFlashDrafter, Row};
 use crate::pipeline::HiddenStates;
 use crate::pipeline::checkpoint::Checkpoints;
 use crate::pipeline::collective::{Collective, Ended};
-use crate::pipeline::metrics::Metrics;
+use crate::pipeline::metrics::{Batch, Metrics};
 use crate::pipeline::run::Text;
 use crate::pipeline::step::{DrafterStep, Share};
 use crate::pipeline::work::{Figures, Learn};
 use dflash_profiler::{IterationGuard, span};
+use std::path::PathBuf;
 use std::sync::Arc;
 use tch::{Device, Kind, Tensor};
 
@@ -22,19 +22,11 @@ pub(in crate::pipeline) struct Learner<'a> {
     checkpoints: Arc<Checkpoints<'a>>,
     learning_rate: f64,
     /// Batches of the step that is under way.
-    pending: Vec<Pending>,
+    pending: Vec<Batch>,
     /// Weight of the last batch's loss among the drafters'.
     weight: f64,
     /// Gradients of the step that is under way, of all drafters together; none with one drafter.
     reduced: Vec<Tensor>,
-}
-
-/// A batch whose step is not made yet.
-struct Pending {
-    loss: Loss,
-    slots: Slots,
-    tokens: u64,
-    supervised: u64,
 }
 
 impl<'a> Learner<'a> {
@@ -78,7 +70,8 @@ impl Learn<Torch<'_>> for Learner<'_> {
         self.weight = loss.denominator;
         let tokens = rows.iter().map(|row| row.ids.len() as u64).sum();
         let supervised = rows.iter().map(|row| row.loss_mask.iter().filter(|&&m| m).count() as u64).sum();
-        self.pending.push(Pending { loss, slots, tokens, supervised });
+        let block = self.step.drafter.config.block_size as usize;
+        self.pending.push(Batch::new(&loss, &slots, block, &states.samples).counted(tokens, supervised));
         Ok(())
     }
 
@@ -103,11 +96,8 @@ impl Learn<Torch<'_>> for Learner<'_> {
         for ((_, weight), gradient) in self.step.drafter.parameters().iter().zip(std::mem::take(&mut self.reduced)) {
             set_gradient(weight, &gradient);
         }
-        // The step's norm goes with one of its batches.
-        let mut norm = Some(self.step.update(step).norm);
-        for Pending { loss, slots, tokens, supervised } in self.pending.drain(..) {
-            self.metrics.add(&loss, slots, norm.take(), tokens, supervised);
-        }
+        let update = self.step.update(step);
+        self.metrics.add(step as u64 + 1, std::mem::take(&mut self.pending), update);
     }
 
     fn figures(&mut self, group: &mut dyn Collective) -> Result<Figures, Ended> {
@@ -118,6 +108,9 @@ impl Learn<Torch<'_>> for Learner<'_> {
             loss: Some(reading.loss),
             accuracy: Some(reading.accuracy),
             slots: reading.slots,
+            slot_losses: reading.slot_losses,
+            block_acceptance: Some(reading.block_acceptance),
+            steps: sums.steps,
             gradient_norm: Some(reading.gradient_norm),
             tokens_per_s: reading.tokens_per_s,
             supervised_per_s: reading.supervised_per_s,
@@ -128,8 +121,16 @@ impl Learn<Torch<'_>> for Learner<'_> {
         Some(self.learning_rate * self.step.rate_factor(step))
     }
 
-    fn asked(&mut self, pass: &IterationGuard, step: usize) {
-        self.checkpoints.write_if_asked(pass, &self.step.drafter, step);
+    fn after_step(&mut self, pass: &IterationGuard, step: usize) {
+        self.checkpoints.after_step(pass, &self.step, step);
+    }
+
+    fn at_end(&mut self, steps: usize) {
+        self.checkpoints.at_end(&self.step, steps);
+    }
+
+    fn newest(&self) -> Option<PathBuf> {
+        self.checkpoints.newest()
     }
 }
 

@@ -15,7 +15,7 @@ fn options(case: &Value) -> DecodeOptions {
         max_new_tokens: case["max_new_tokens"].as_u64().unwrap() as usize,
         stop_ids: ids(&case["stop_token_ids"]),
         block_size: case["block_size"].as_u64().unwrap() as usize,
-        zero_features: false,
+        ..DecodeOptions::default()
     }
 }
 

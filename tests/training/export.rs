@@ -1,0 +1,78 @@
+//! Drafters that leave a run, are evaluated, and are trained on.
+
+use super::resume::train;
+use super::tiny::Place;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn an_export_is_what_was_trained_and_overwrites_nothing() {
+    let place = Place::new();
+    let config = fs::read_to_string(place.config()).unwrap() + "[checkpoint]\nevery = 2\n";
+    fs::write(place.config(), config).unwrap();
+    place.ok(&["prepare", "tiny.toml"]);
+    let run = train(&place, &["tiny.toml", "--steps", "5"]);
+    let weights = |dir: &Path| fs::read(dir.join("model.safetensors")).unwrap();
+    let export = |arguments: &[&str], to: &str| {
+        place.ok(&[&["export", run.to_str().unwrap(), "-o", to], arguments].concat());
+        weights(&place.path(to))
+    };
+    assert_eq!(export(&[], "end"), weights(&run.join("checkpoints/export")));
+    assert_eq!(export(&["--step", "4"], "four"), weights(&run.join("checkpoints/step-000004/export")));
+    assert_ne!(weights(&place.path("end")), weights(&place.path("four")));
+    let config: Value = serde_json::from_str(&fs::read_to_string(place.path("end/config.json")).unwrap()).unwrap();
+    assert_eq!((&config["block_size"], &config["dflash_config"]["block_size"]), (&4.into(), &4.into()));
+    assert_eq!((&config["rope_theta"], &config["rope_scaling"]), (&10000.0.into(), &Value::Null));
+
+    assert!(place.fails(2, &["export", "end", "-o", "four"]).contains("is not an empty directory"));
+    fs::create_dir(place.path("empty")).unwrap();
+    place.ok(&["export", run.join("checkpoints/step-000002").to_str().unwrap(), "-o", "empty"]);
+    assert!(
+        place
+            .fails(2, &["export", run.to_str().unwrap(), "--step", "3", "-o", "x"])
+            .contains("no checkpoint of step 3")
+    );
+    assert!(place.fails(2, &["export", run.to_str().unwrap(), "--best", "-o", "x"]).contains("has been evaluated"));
+
+    // A torn source is refused, and leaves nothing.
+    let torn = place.path("end/model.safetensors");
+    let bytes = weights(&place.path("end"));
+    fs::write(&torn, &bytes[..bytes.len() / 2]).unwrap();
+    assert!(place.fails(2, &["export", "end", "-o", "x"]).contains("is no complete safetensors file"));
+    assert!(!place.path("x").exists() && !place.path("x.part").exists());
+}
+
+#[test]
+fn any_drafters_directory_is_evaluated_and_trained_on() {
+    let place = Place::new();
+    let config = fs::read_to_string(place.config()).unwrap();
+    fs::write(place.config(), format!("{config}[checkpoint]\nevery = 2\n")).unwrap();
+    place.ok(&["prepare", "tiny.toml"]);
+    let run = train(&place, &["tiny.toml", "--steps", "4"]);
+    let two = run.join("checkpoints/step-000002");
+    let figures = place.ok(&["eval", two.to_str().unwrap()]);
+    assert!(figures.contains("speed: ") && figures.contains("without drafting: tau 1.000"), "{figures}");
+    assert!(place.ok(&["export", run.to_str().unwrap(), "--best", "-o", "best"]).contains("best"));
+    assert_eq!(
+        fs::read(place.path("best/model.safetensors")).unwrap(),
+        fs::read(two.join("export/model.safetensors")).unwrap()
+    );
+    assert!(place.fails(2, &["eval", "best"]).contains("--config"));
+    let drawn = place.ok(&["eval", "best", "--config", "tiny.toml", "--temperature", "1", "--control-prompts", "0"]);
+    assert!(drawn.contains("not compared: its tokens are drawn"), "{drawn}");
+    assert!(drawn.lines().last().unwrap().starts_with("tau: trained "), "{drawn}");
+
+    // Training that begins with it, at a rate that changes nothing, ends with it.
+    let tuned =
+        config.replace("[drafter]", "[drafter]\ninit = \"best\"").replace("[train]", "[train]\nlearning_rate = 1e-30");
+    fs::write(place.config(), &tuned).unwrap();
+    let run = train(&place, &["tiny.toml", "--steps", "2"]);
+    assert_eq!(
+        fs::read(run.join("checkpoints/export/model.safetensors")).unwrap(),
+        fs::read(place.path("best/model.safetensors")).unwrap()
+    );
+    fs::write(place.config(), tuned.replace("block_size = 4", "block_size = 8")).unwrap();
+    let refused = place.fails(2, &["train", "tiny.toml"]);
+    assert!(refused.contains("best: block_size is 4 there and 8 in the configuration"), "{refused}");
+}

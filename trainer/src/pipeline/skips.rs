@@ -1,0 +1,90 @@
+//! Steps whose loss or gradient is no number: counted, told, and after some in a row the end of the training.
+
+use std::path::Path;
+
+/// So many in a row end a training: what makes them is no single bad text.
+pub(super) const MOST: u64 = 10;
+
+/// A step that was skipped.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Skipped {
+    /// Its number, from 1.
+    pub(super) step: u64,
+    pub(super) loss: f64,
+    pub(super) norm: f64,
+    /// The samples of its batch.
+    pub(super) samples: Vec<usize>,
+}
+
+impl Skipped {
+    /// One line for the log and the timeline.
+    pub(super) fn text(&self) -> String {
+        let ids: Vec<_> = self.samples.iter().map(ToString::to_string).collect();
+        format!(
+            "step {} is skipped: its loss is {}, its gradient norm {}; samples {}",
+            self.step,
+            self.loss,
+            self.norm,
+            ids.join(", ")
+        )
+    }
+}
+
+/// Counts them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Skips {
+    total: u64,
+    in_a_row: u64,
+}
+
+impl Skips {
+    /// Takes note of a step; false after too many in a row.
+    pub(super) fn note(&mut self, skipped: bool) -> bool {
+        self.in_a_row = if skipped { self.in_a_row + 1 } else { 0 };
+        self.total += u64::from(skipped);
+        self.in_a_row < MOST
+    }
+
+    /// Since the attempt began.
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+}
+
+/// Why the training ends; `last` is the newest checkpoint.
+pub(super) fn end_text(step: usize, last: Option<&Path>) -> String {
+    let resume = match last {
+        Some(last) => {
+            format!("the last good checkpoint is {}: `dflash train --resume` goes on from there", last.display())
+        }
+        None => "there is no checkpoint yet: see [checkpoint] every".to_owned(),
+    };
+    format!(
+        "{MOST} steps in a row up to step {step} had a loss or a gradient that is no number; lower the learning rate, or look \
+         for weights that are no numbers in the target; {resume}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_row_without_a_gap_ends_it() {
+        let mut skips = Skips::default();
+        assert!((0..9).all(|_| skips.note(true)) && skips.note(false));
+        assert!((0..9).all(|_| skips.note(true)));
+        assert!(!skips.note(true));
+        assert_eq!(skips.total(), 19);
+    }
+
+    #[test]
+    fn a_skipped_step_names_its_samples() {
+        let skipped = Skipped { step: 7, loss: f64::NAN, norm: 1.5, samples: vec![3, 14] };
+        assert_eq!(skipped.text(), "step 7 is skipped: its loss is NaN, its gradient norm 1.5; samples 3, 14");
+        assert!(
+            end_text(17, Some(Path::new("c"))).contains("up to step 17 ")
+                && end_text(1, None).contains("no checkpoint yet")
+        );
+    }
+}
