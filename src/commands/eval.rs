@@ -82,7 +82,7 @@ impl Subject {
             return Ok(Self::Run(args.run.resolve()?));
         };
         let export = path.join(checkpoint::EXPORT);
-        let (directory, checkpoint) = match (path.join("config.json").is_file(), export.is_dir()) {
+        let (directory, checkpoint) = match (is_drafter(path), export.is_dir()) {
             (true, _) => (path.to_owned(), None),
             (false, true) => (export, Some(path.to_owned())),
             _ => return Ok(Self::Run(args.run.resolve()?)),
@@ -111,6 +111,11 @@ impl Subject {
             }
         }
     }
+}
+
+/// A target's directory holds a config.json too.
+fn is_drafter(directory: &Path) -> bool {
+    std::fs::read_to_string(directory.join("config.json")).is_ok_and(|text| text.contains("\"dflash_config\""))
 }
 
 fn temperature(text: &str) -> Result<f64, String> {

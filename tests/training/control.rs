@@ -35,7 +35,7 @@ fn a_checkpoint_on_the_way_and_an_end_before_its_time() {
     assert!(run.join("checkpoints/export/model.safetensors").is_file());
     let csv = fs::read_to_string(run.join("iterations.csv")).unwrap();
     let kinds = csv.lines().filter(|line| line.contains(",checkpoint,total,")).count();
-    assert_eq!(kinds, 2, "passes of their own kind, also the one that failed");
+    assert_eq!(kinds, 3, "passes of their own kind, also the one that failed, and the last one");
     let dump = place.ok(&["dump", run.to_str().unwrap()]);
     for mark in ["checkpoint: asked for, by ctl", "could not be written: ", "stop: asked for, by ctl"] {
         assert!(dump.contains(mark), "no {mark:?}");
