@@ -2,8 +2,8 @@
 
 use crate::config::{DeviceChoice, Dtype};
 use crate::error::TrainError;
-use dflash_torch::{gpu_count, load_cuda};
-use tch::{Device, Kind};
+use dflash_torch::{gpu_count, load_cuda, pinned};
+use tch::{Device, Kind, Tensor, kind::Element};
 
 /// The device that a configuration asks for.
 ///
@@ -22,6 +22,23 @@ pub fn resolve(choice: DeviceChoice) -> Result<Device, TrainError> {
             why: "a simulated device computes nothing: only `dflash train` knows it".to_owned(),
         }),
         DeviceChoice::Cuda(n) => Err(TrainError::Device { device: format!("cuda:{n}"), why: library.why_not(gpus) }),
+    }
+}
+
+/// Numbers of the host as a tensor `[n]` on `device`. The caller does not wait for the device, as it would for a copy from
+/// memory that the system may move.
+pub fn upload<T: Element>(numbers: &[T], device: Device) -> Tensor {
+    let tensor = Tensor::from_slice(numbers);
+    if device == Device::Cpu {
+        return tensor;
+    }
+    let kind = tensor.kind();
+    match pinned(&tensor.size(), kind) {
+        Ok(mut pages) => {
+            pages.copy_(&tensor);
+            pages.to_device_(device, kind, true, false)
+        }
+        Err(_) => tensor.to_device(device),
     }
 }
 

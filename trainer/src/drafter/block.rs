@@ -17,6 +17,9 @@ pub(super) fn attend(
     layer: LayerType,
     block: i64,
 ) -> Tensor {
+    if let Some(walk) = &mask.walk {
+        return walk.attend(q, (&context.0, &context.1), (&own.0, &own.1), layer);
+    }
     let parts: Vec<Tensor> = mask
         .groups
         .iter()

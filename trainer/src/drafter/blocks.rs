@@ -1,5 +1,6 @@
 //! The blocks of a batch: their tokens, their positions, and what they should predict.
 
+use crate::device::upload;
 use tch::{Device, Kind, Tensor};
 
 /// A sequence as blocks see it: one text, or several packed into one row.
@@ -140,10 +141,10 @@ pub fn layout(rows: &[Row<'_>], drawn: &[Vec<usize>], how: &Layout) -> Blocks {
         }
     }
     let (b, n) = (rows.len() as i64, n as i64);
-    let place = |values: &[i64], width: i64| Tensor::from_slice(values).view([b, width]).to_device(device);
+    let place = |values: &[i64], width: i64| upload(values, device).view([b, width]);
     Blocks {
         anchors: place(&anchors, n),
-        keep: Tensor::from_slice(&keep).view([b, n]).to_device(device),
+        keep: upload(&keep, device).view([b, n]),
         ids: place(&ids, n * block as i64),
         positions: place(&positions, n * block as i64),
         slots,
@@ -231,7 +232,7 @@ impl Slots {
 
     /// A list as a tensor on `device`.
     pub fn tensor(list: &[i64], device: Device) -> Tensor {
-        Tensor::from_slice(list).to_kind(Kind::Int64).to_device(device)
+        upload(list, device)
     }
 }
 

@@ -65,8 +65,8 @@ impl Layer {
         positions: &Tensor,
         head_dim: i64,
     ) -> (Tensor, Tensor) {
-        let k = self.k_norm.forward(&split_heads(&self.k.forward(rows), head_dim));
-        (rope.apply(&k, positions), split_heads(&self.v.forward(rows), head_dim))
+        let k = rope.heads(&self.k.forward(rows), Some(&self.k_norm), positions);
+        (k, split_heads(&self.v.forward(rows), head_dim))
     }
 
     pub(super) fn forward(
@@ -78,11 +78,11 @@ impl Layer {
         seen: (&BlockMask, LayerType),
     ) -> Tensor {
         let h = self.input_norm.forward(x);
-        let q = self.q_norm.forward(&split_heads(&self.q.forward(&h), rows.head_dim));
+        let q = rope.heads(&self.q.forward(&h), Some(&self.q_norm), rows.positions);
         let own = self.keys_values(&h, rope, rows.positions, rows.head_dim);
-        let out = attend(&rope.apply(&q, rows.positions), context, &own, seen.0, seen.1, rows.block);
-        let x = x + self.o.forward(&merge_heads(&out));
-        &x + self.mlp.forward(&self.mlp_norm.forward(&x))
+        let out = attend(&q, context, &own, seen.0, seen.1, rows.block);
+        let (x, h) = self.mlp_norm.after(x, &self.o.forward(&merge_heads(&out)));
+        x + self.mlp.forward(&h)
     }
 }
 

@@ -6,6 +6,7 @@
 use super::blocks::{Blocks, Reach};
 use super::config::{DrafterConfig, Sliding};
 use super::visible::{Part, additive, context, inside};
+use super::walk::Walk;
 use crate::config::{LayerType, MaskForm, WindowRule};
 use tch::{Device, Kind, Tensor};
 
@@ -17,7 +18,9 @@ const ROUND: i64 = 64;
 /// What the blocks see, by kind of layer.
 #[derive(Debug)]
 pub struct BlockMask {
+    /// Empty where our own kernel does it.
     pub(super) groups: Vec<Group>,
+    pub(super) walk: Option<Walk>,
 }
 
 /// Some blocks of each sequence.
@@ -52,6 +55,9 @@ impl BlockMask {
     /// The masks that a drafter's layers need, for a context of `rows` rows; `kind` is the drafter's arithmetic.
     #[must_use]
     pub fn new(blocks: &Blocks, rows: i64, config: &DrafterConfig, form: MaskForm, kind: Kind) -> Self {
+        if let Some(walk) = Walk::new(blocks, config, form, kind) {
+            return Self { groups: Vec::new(), walk: Some(walk) };
+        }
         let [_, n] = blocks.anchors.size()[..] else { unreachable!("anchors are [b, N]") };
         let step = if form == MaskForm::Dense { n } else { GROUP };
         let has = |which| config.layer_types.contains(&which);
@@ -72,7 +78,7 @@ impl BlockMask {
                 sliding: config.sliding.filter(|_| has(LayerType::SlidingAttention)).map(|s| view(Some(s))),
             }
         });
-        Self { groups: groups.collect() }
+        Self { groups: groups.collect(), walk: None }
     }
 
     /// The masks of one block right behind a context of `rows` rows, as at inference: sliding layers see what they saw in
@@ -87,7 +93,7 @@ impl BlockMask {
             let near = inside(block, Some(sliding), device).map(|seen| additive(&seen, Kind::Float));
             View { from, rows: rows - from, sight: Sight::Apart { far: Some(far), near } }
         });
-        Self { groups: vec![Group { first: 0, blocks: 1, full: Some(whole), sliding }] }
+        Self { groups: vec![Group { first: 0, blocks: 1, full: Some(whole), sliding }], walk: None }
     }
 
     /// The whole mask as tests know it: [b, N·B, S + N·B] Bool, true = visible. Only for small shapes.

@@ -14,6 +14,7 @@ mod noise;
 mod pass;
 mod same;
 mod visible;
+mod walk;
 
 pub use blocks::{Blocks, Layout, Packed, Row, Slots, layout, packed};
 pub use config::{DrafterConfig, Sliding, target_layer_ids};

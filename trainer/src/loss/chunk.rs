@@ -3,9 +3,12 @@
 use super::weights::{decay, dpace};
 use super::{Goal, HeadRows, Teacher};
 use crate::config::Objective;
+use crate::device::upload;
 use crate::drafter::Slots;
 use crate::model::attention::likeliest;
+use crate::model::kernels::sound;
 use crate::model::linear;
+use dflash_torch::fused;
 use std::ops::Range;
 use tch::{Device, Kind, Tensor};
 
@@ -62,7 +65,7 @@ impl<'a> Placed<'a> {
             slots,
             index: place(&slots.index),
             labels,
-            decay: Tensor::from_slice(&decay).to_device(device),
+            decay: upload(&decay, device),
             teacher: teaches.then(|| place(&slots.teacher)),
         }
     }
@@ -117,6 +120,9 @@ impl<'a> Chunk<'a> {
     pub(super) fn run(self, goal: &Goal, wants_gradient: bool) -> Told {
         let labels = part(&self.placed.labels, &self.range).unsqueeze(1);
         let logits = linear(&self.picked, &self.head.weight, None);
+        if self.teacher.is_none() && fused::runs_on(&logits) && fused::loss_takes(self.head.weight.size()[0]) {
+            return self.at_once(logits, &labels.squeeze_dim(1), goal, wants_gradient);
+        }
         let correct = likeliest(&logits).eq_tensor(&labels.squeeze_dim(1));
         let log_q = logits.to_kind(Kind::Float).log_softmax(-1, Kind::Float);
         let entropy = log_q.gather(1, &labels, false).squeeze_dim(1).neg();
@@ -134,6 +140,30 @@ impl<'a> Chunk<'a> {
         let gradient = wants_gradient.then(|| self.gradient(log_q, aim, &labels, &weights));
         let weight = weights.sum(Kind::Float);
         Told { numerator, weight, entropy, correct, overlap, gradient, index: part(&self.placed.index, &self.range) }
+    }
+
+    /// Without a teacher, by our own kernel: entropy, likeliest and q - t in two passes over the logits, in their place. A
+    /// slot's weight may hang on the entropies of its block, so it is put to the finished gradient.
+    fn at_once(self, logits: Tensor, labels: &Tensor, goal: &Goal, wants_gradient: bool) -> Told {
+        let ones = Tensor::ones([logits.size()[0]], (Kind::Float, logits.device()));
+        let (entropy, likeliest) = sound(fused::cross_entropy(&logits, labels, &ones));
+        let correct = likeliest.eq_tensor(labels);
+        let weights = self.weights(&entropy, goal);
+        let numerator = (&entropy * &weights).sum(Kind::Float);
+        let weight = weights.sum(Kind::Float);
+        let gradient = wants_gradient.then(|| {
+            let off = logits.matmul(&self.head.weight);
+            (off * weights.unsqueeze(1)).to_kind(self.picked.kind())
+        });
+        Told {
+            numerator,
+            weight,
+            entropy,
+            correct,
+            overlap: None,
+            gradient,
+            index: part(&self.placed.index, &self.range),
+        }
     }
 
     /// (q - t) · weight · head: t is the target's distribution, or one on the label.

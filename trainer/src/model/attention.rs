@@ -19,9 +19,7 @@ pub fn causal(q: &Tensor, k: &Tensor, v: &Tensor) -> Tensor {
     if q.device() == Device::Cpu {
         return masked(q, k, v, &causal_mask(0, rows, rows, q.kind(), Device::Cpu));
     }
-    let repeat = q.size()[1] / k.size()[1];
-    let (k, v) = (k.repeat_interleave_self_int(repeat, 1, None), v.repeat_interleave_self_int(repeat, 1, None));
-    Tensor::scaled_dot_product_attention(q, &k, &v, None::<Tensor>, 0.0, true, None, false)
+    Tensor::scaled_dot_product_attention(q, k, v, None::<Tensor>, 0.0, true, None, true)
 }
 
 /// Attention under an additive mask; q [b, H, Q, d], k and v [b, G, K, d], mask broadcast to [b, 1, Q, K] -> [b, H, Q, d].

@@ -1,5 +1,7 @@
 //! The small layers that Llama, Qwen and the drafter are made of.
 
+use super::kernels::sound;
+use dflash_torch::fused;
 use tch::{Kind, Tensor};
 
 /// `x · weightᵀ (+ bias)`; weight [out, in].
@@ -43,10 +45,29 @@ pub struct RmsNorm {
 impl RmsNorm {
     /// [.., width] -> [.., width]
     pub fn forward(&self, x: &Tensor) -> Tensor {
+        if self.fuses(x) {
+            return sound(fused::norm(x, None, &self.weight, self.eps)).0;
+        }
         let wide = x.to_kind(Kind::Float);
         let mean_square = wide.square().mean_dim(-1, true, Kind::Float);
         let scale = (mean_square + self.eps).rsqrt();
         (wide * scale).to_kind(x.kind()) * &self.weight
+    }
+
+    /// x + add, and its norm.
+    pub fn after(&self, x: &Tensor, add: &Tensor) -> (Tensor, Tensor) {
+        if self.fuses(x)
+            && let (normed, Some(sum)) = sound(fused::norm(x, Some(add), &self.weight, self.eps))
+        {
+            return (sum, normed);
+        }
+        let sum = x + add;
+        let normed = self.forward(&sum);
+        (sum, normed)
+    }
+
+    fn fuses(&self, x: &Tensor) -> bool {
+        fused::runs_on(x) && fused::norm_takes(self.weight.size()[0])
     }
 }
 
@@ -64,6 +85,7 @@ pub struct Mlp {
 impl Mlp {
     /// [.., D] -> [.., D]
     pub fn forward(&self, x: &Tensor) -> Tensor {
-        self.down.forward(&(self.gate.forward(x).silu() * self.up.forward(x)))
+        let (gate, up) = (self.gate.forward(x), self.up.forward(x));
+        self.down.forward(&if fused::runs_on(&gate) { sound(fused::swiglu(&gate, &up)) } else { gate.silu() * up })
     }
 }

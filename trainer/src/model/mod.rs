@@ -2,6 +2,7 @@
 
 pub mod attention;
 pub mod files;
+pub mod kernels;
 pub mod layers;
 mod padding;
 pub mod rope;

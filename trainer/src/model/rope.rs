@@ -1,5 +1,9 @@
 //! Rotary positions, half-split (NeoX) rotation, as in Hugging Face's Llama and Qwen.
 
+use super::attention::split_heads;
+use super::kernels::sound;
+use super::layers::RmsNorm;
+use dflash_torch::fused;
 use serde::Deserialize;
 use tch::{Device, Kind, Tensor};
 
@@ -61,6 +65,20 @@ impl Rope {
         };
         let pick = |table: &Tensor| table.index_select(0, &positions.flatten(0, -1)).view(&shape[..]);
         rotate(x, &pick(&self.cos), &pick(&self.sin))
+    }
+
+    /// Queries or keys as their projection left them, x [b, rows, heads · d]: normed a head (with a norm), and rotated at
+    /// `positions` `[rows]` or [b, rows] -> [b, heads, rows, d].
+    pub fn heads(&self, x: &Tensor, norm: Option<&RmsNorm>, positions: &Tensor) -> Tensor {
+        let head_dim = self.cos.size()[1];
+        if !(fused::runs_on(x) && fused::heads_take(head_dim)) {
+            let split = split_heads(x, head_dim);
+            return self.apply(&norm.map_or_else(|| split.shallow_clone(), |norm| norm.forward(&split)), positions);
+        }
+        let (batch, rows) = (x.size()[0], x.size()[1]);
+        let positions = positions.expand([batch, rows], false).contiguous();
+        let (weight, eps) = (norm.map(|n| &n.weight), norm.map_or(0.0, |n| n.eps));
+        sound(fused::rope(x, weight, (&self.cos, &self.sin), &positions, eps)).transpose(1, 2)
     }
 
     /// How many positions the tables hold.

@@ -3,7 +3,7 @@
 use super::gate::Gate;
 use tch::{Kind, Tensor};
 
-const EPS: f64 = 1e-8;
+pub(super) const EPS: f64 = 1e-8;
 
 /// State of one tensor.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! Optimizers over float32 masters of the weights, learning-rate schedules, clipping.
 
 mod adamw;
+mod fused;
 mod gate;
 mod muon;
 mod schedule;
@@ -10,7 +11,9 @@ pub use gate::{Gate, Skips};
 pub use schedule::Rates;
 
 use crate::config::{Optimizer as Choice, Train};
+use crate::model::kernels::sound;
 use adamw::AdamW;
+use dflash_torch::optimizer::norm_of_all;
 use muon::Muon;
 use tch::{Device, Kind, Tensor};
 
@@ -106,7 +109,12 @@ impl Optimizer {
     #[must_use]
     pub fn gate(&self, losses: &[Tensor]) -> Gate {
         let _guard = tch::no_grad_guard();
-        let squares: Vec<_> = self.gradients().map(|g| g.to_kind(Kind::Float).square().sum(Kind::Float)).collect();
+        let squares: Vec<_> = if self.updates.device().is_cuda() {
+            let gradients: Vec<_> = self.gradients().collect();
+            sound(norm_of_all(&gradients)).iter().map(Tensor::square).collect()
+        } else {
+            self.gradients().map(|g| g.to_kind(Kind::Float).square().sum(Kind::Float)).collect()
+        };
         Gate::new(&squares, losses, self.settings.clip, self.updates.device())
     }
 
@@ -120,6 +128,7 @@ impl Optimizer {
         let _guard = tch::no_grad_guard();
         self.updates = &self.updates + gate.finite.to_kind(Kind::Double);
         self.skips = self.skips.after(gate);
+        self.step_fused(factor, gate);
         let s = &self.settings;
         let adamw = adamw::Shared::new(s.betas, s.learning_rate * factor, &self.updates, gate);
         let shared = Step { factor, moves: gate.finite.to_kind(Kind::Float), adamw };

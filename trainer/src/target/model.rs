@@ -55,7 +55,26 @@ impl Target {
     /// See [`ModelError`].
     pub fn load(dir: &Path, kind: Kind, device: Device) -> Result<Self, ModelError> {
         let config = TargetConfig::load(dir)?;
-        let mut loader = Loader { weights: Weights::load(dir)?, kind, device, eps: config.rms_norm_eps };
+        let weights = Some(Weights::load(dir)?);
+        Self::build(config, weights, dir, kind, device)
+    }
+
+    /// A target of random weights: for benches and tests.
+    ///
+    /// # Errors
+    /// See [`ModelError`].
+    pub fn random(config: TargetConfig, kind: Kind, device: Device) -> Result<Self, ModelError> {
+        Self::build(config, None, Path::new("random"), kind, device)
+    }
+
+    fn build(
+        config: TargetConfig,
+        weights: Option<Weights>,
+        dir: &Path,
+        kind: Kind,
+        device: Device,
+    ) -> Result<Self, ModelError> {
+        let mut loader = Loader { weights, kind, device, eps: config.rms_norm_eps };
         let (v, d) = (config.vocab_size, config.hidden_size);
         let embedding = loader.tensor("model.embed_tokens.weight", &[v, d])?;
         // A tied model has no head of its own; a file that stores one anyway stores the same.
@@ -226,20 +245,19 @@ impl Layer {
         attend: impl Fn(&Tensor, &Tensor, &Tensor) -> Tensor,
     ) -> Tensor {
         let h = self.input_norm.forward(x);
-        let mut q = split_heads(&self.q.forward(&h), head_dim);
-        let mut k = split_heads(&self.k.forward(&h), head_dim);
         let v = split_heads(&self.v.forward(&h), head_dim);
-        if let Some((q_norm, k_norm)) = &self.head_norms {
-            (q, k) = (q_norm.forward(&q), k_norm.forward(&k));
-        }
-        let out = attend(&rope.apply(&q, positions), &rope.apply(&k, positions), &v);
-        let x = x + self.o.forward(&merge_heads(&out));
-        &x + self.mlp.forward(&self.mlp_norm.forward(&x))
+        let norms = self.head_norms.as_ref();
+        let q = rope.heads(&self.q.forward(&h), norms.map(|n| &n.0), positions);
+        let k = rope.heads(&self.k.forward(&h), norms.map(|n| &n.1), positions);
+        let out = attend(&q, &k, &v);
+        let (x, h) = self.mlp_norm.after(x, &self.o.forward(&merge_heads(&out)));
+        x + self.mlp.forward(&h)
     }
 }
 
 struct Loader {
-    weights: Weights,
+    /// `None`: random ones.
+    weights: Option<Weights>,
     kind: Kind,
     device: Device,
     eps: f64,
@@ -247,13 +265,17 @@ struct Loader {
 
 impl Loader {
     fn tensor(&mut self, name: &str, shape: &[i64]) -> Result<Tensor, ModelError> {
-        self.weights.take(name, shape, self.kind, self.device)
+        match &mut self.weights {
+            Some(weights) => weights.take(name, shape, self.kind, self.device),
+            None => Ok((Tensor::randn(shape, (Kind::Float, self.device)) * 0.02).to_kind(self.kind)),
+        }
     }
 
     /// Tensors that this architecture does not use would be left out silently: it is another one.
     fn refuse_rest(&self, dir: &Path) -> Result<(), ModelError> {
         let harmless = |name: &str| name == "lm_head.weight" || name.ends_with("rotary_emb.inv_freq");
-        match self.weights.left().into_iter().find(|name| !harmless(name)) {
+        let left = self.weights.as_ref().map(Weights::left).unwrap_or_default();
+        match left.into_iter().find(|name| !harmless(name)) {
             None => Ok(()),
             Some(name) => Err(ModelError::Unsupported {
                 path: dir.to_owned(),
