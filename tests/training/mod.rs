@@ -4,6 +4,7 @@
 mod control;
 mod export;
 mod guards;
+mod packing;
 mod prepare;
 mod resume;
 mod running;

@@ -7,10 +7,10 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Sections that say where and how a run works, not what it computes.
-const ASIDE: [&str; 4] = ["pipeline", "profile", "eval", "checkpoint"];
+const ASIDE: [&str; 5] = ["pipeline", "profile", "eval", "checkpoint", "sim"];
 
 /// Keys of the other sections of which the same holds; files count by their content.
-const ASIDE_KEYS: [&str; 8] = [
+const ASIDE_KEYS: [&str; 9] = [
     "run.dir",
     "run.name",
     "model.target",
@@ -19,6 +19,7 @@ const ASIDE_KEYS: [&str; 8] = [
     "data.heldout",
     "data.shards",
     "data.generate_batch",
+    "data.document_ids",
 ];
 
 /// What decides a training's weights, by name.
@@ -41,6 +42,8 @@ impl Identity {
                 }
             }
         }
+        // They share out a step's samples.
+        parts.insert("number of drafters".to_owned(), config.pipeline.drafters().len().into());
         parts.extend(key.parts.iter().map(|(name, part)| (format!("prepared from {name}"), part.clone().into())));
         Self(parts)
     }

@@ -191,6 +191,16 @@ words! {
 }
 
 words! {
+    /// How the documents of packed rows are numbered; the numbers are the same.
+    DocumentIds {
+        /// Run by run.
+        Fast,
+        /// Token by token.
+        Reference,
+    }
+}
+
+words! {
     /// Which answers the target writes itself.
     Regenerate {
         /// Those that are missing: of conversations that end with the user.

@@ -12,9 +12,9 @@ mod sim;
 
 pub(crate) use check::{bytes, percent};
 pub(crate) use check_sim::{Planted, planted};
-pub use enums::OnStop;
 pub use enums::{AnchorRule, AsyncPostprocess, DecayShape, Delivery, LayerType, MaskForm, NoiseKind, NoiseSchedule};
 pub use enums::{DeviceChoice, Dtype, FeatureCache, Level, NormReading, Optimizer, Regenerate, Schedule, Supervise};
+pub use enums::{DocumentIds, OnStop};
 pub use enums::{Objective, Reduction, Synchronisation, Transport, Vocabulary, WindowRule};
 pub use load::ConfigError;
 pub use markdown::markdown;
@@ -78,6 +78,11 @@ section! {
         min_loss_tokens: usize = 32,
         /// Longer samples are cut, tokens (the paper: 3072).
         max_length: usize = 3072,
+        /// Several samples share a row of at most so many tokens, so that little of a batch is padding; each is read and learnt
+        /// as it would be alone, but `train.anchors` are drawn for the row (speculators: 8192). 0 = a row a sample (SpecForge).
+        pack: usize = 0,
+        /// How packed samples are told apart: `fast`, or `reference`, token by token. The result is the same.
+        document_ids: DocumentIds = DocumentIds::Fast,
     }
 }
 

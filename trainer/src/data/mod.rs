@@ -31,7 +31,7 @@ pub use jsonl::{ROW_EXAMPLE, read_conversations, read_rows};
 pub use key::{ContentKey, Key};
 pub use manifest::{Manifest, Meta, ShardEntry};
 pub use mask::{AssistantMask, Tokenised};
-pub use packing::{document_ids, document_ids_reference, pack, positions};
+pub use packing::{document_ids, document_ids_reference, pack};
 pub use template::ChatTemplate;
 pub use tokenizer::Tokenizer;
 

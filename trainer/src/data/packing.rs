@@ -108,14 +108,6 @@ pub fn document_ids_reference(lengths: &[usize], total: usize) -> Vec<i64> {
     (0..total).map(document).collect()
 }
 
-/// Positions of a row's `total` tokens: each document's begin at 0; padding has 0.
-#[must_use]
-pub fn positions(lengths: &[usize], total: usize) -> Vec<i64> {
-    let mut positions: Vec<i64> = lengths.iter().flat_map(|&length| 0..length as i64).collect();
-    positions.resize(total, 0);
-    positions
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,9 +141,8 @@ mod tests {
     }
 
     #[test]
-    fn ids_and_positions_of_a_row() {
+    fn ids_of_a_row() {
         assert_eq!(document_ids(&[2, 3], 7), [0, 0, 1, 1, 1, -1, -1]);
-        assert_eq!(positions(&[2, 3], 7), [0, 1, 0, 1, 2, 0, 0]);
     }
 
     proptest! {

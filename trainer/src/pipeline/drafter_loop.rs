@@ -193,7 +193,8 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
     fn check(&mut self, step: usize, figures: &Figures) -> Result<(), String> {
         for skipped in &figures.steps {
             if let Some(skipped) = skipped {
-                self.shared.tell(&skipped.text());
+                let samples = self.shared.samples;
+                self.shared.tell(&skipped.text(|i| &samples[i].name));
             }
             if !self.skips.note(skipped.is_some()) {
                 return Err(skips::end_text(step, self.work.newest().as_deref()));

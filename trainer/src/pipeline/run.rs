@@ -20,17 +20,21 @@ use std::sync::Arc;
 use tch::{Device, Tensor};
 
 /// A training text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text {
     /// Token ids.
     pub ids: Vec<i64>,
     /// Which of them are supervised.
     pub loss_mask: Vec<bool>,
+    /// What messages call it.
+    pub name: String,
+    /// Of several samples in one row: the number of each token's.
+    pub documents: Option<Vec<i64>>,
 }
 
 impl Text {
     pub(crate) fn row(&self) -> Row<'_> {
-        Row { ids: &self.ids, loss_mask: &self.loss_mask, ..Row::default() }
+        Row { ids: &self.ids, loss_mask: &self.loss_mask, documents: self.documents.as_deref(), positions: None }
     }
 }
 
@@ -106,7 +110,7 @@ pub fn run(parts: Parts<'_>) -> Result<Outcome, TrainError> {
     let worker = |target: Target| TargetWorker {
         device: device_name(target.device()),
         post: Poster::new(&parts.config.pipeline, parts.samples, &target, width, &features, &parts.drafter_devices),
-        target: Reader { target, taps: taps.clone(), teacher },
+        target: Reader { target, samples: parts.samples, taps: taps.clone(), teacher },
     };
     let crew = Crew { loader: Padder, targets: parts.targets.into_iter().map(worker).collect(), drafters };
     let make = |name: &str, device: &str| observed(parts.profiler.lane(name, device), device);

@@ -18,8 +18,8 @@ pub(super) struct Skipped {
 
 impl Skipped {
     /// One line for the log and the timeline.
-    pub(super) fn text(&self) -> String {
-        let ids: Vec<_> = self.samples.iter().map(ToString::to_string).collect();
+    pub(super) fn text<'a>(&self, name: impl Fn(usize) -> &'a str) -> String {
+        let ids: Vec<_> = self.samples.iter().map(|&sample| name(sample)).collect();
         format!(
             "step {} is skipped: its loss is {}, its gradient norm {}; samples {}",
             self.step,
@@ -80,8 +80,11 @@ mod tests {
 
     #[test]
     fn a_skipped_step_names_its_samples() {
-        let skipped = Skipped { step: 7, loss: f64::NAN, norm: 1.5, samples: vec![3, 14] };
-        assert_eq!(skipped.text(), "step 7 is skipped: its loss is NaN, its gradient norm 1.5; samples 3, 14");
+        let skipped = Skipped { step: 7, loss: f64::NAN, norm: 1.5, samples: vec![3, 4] };
+        assert_eq!(
+            skipped.text(|i| ["", "", "", "a", "b"][i]),
+            "step 7 is skipped: its loss is NaN, its gradient norm 1.5; samples a, b"
+        );
         assert!(
             end_text(17, Some(Path::new("c"))).contains("up to step 17 ")
                 && end_text(1, None).contains("no checkpoint yet")

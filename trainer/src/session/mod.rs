@@ -5,6 +5,7 @@ mod evaluate;
 mod record;
 mod resume;
 mod simulate;
+mod texts;
 mod train;
 
 pub use evaluate::{Control, EvaluateOptions, RunEvaluation, evaluate_drafter, evaluate_run, record_checkpoint};

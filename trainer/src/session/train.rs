@@ -3,6 +3,7 @@
 use super::begin::Begin;
 use super::record::start_profiler;
 use super::simulate::simulate;
+use super::texts::texts;
 use crate::TextTools;
 use crate::checkpoint::{self, Identity, Snapshot};
 use crate::config::{Config, DeviceChoice};
@@ -135,7 +136,7 @@ fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
             config: options.config_name.clone(),
         });
     }
-    let samples = texts(&PreloadedDataset::open(&config.data.shards)?);
+    let samples = texts(&PreloadedDataset::open(&config.data.shards)?, &config.data);
     let all = |choices: Vec<DeviceChoice>| choices.into_iter().map(device::resolve).collect::<Result<Vec<_>, _>>();
     let (target_devices, drafter_devices) = (all(config.pipeline.targets())?, all(config.pipeline.drafters())?);
     let kind = device::kind(config.model.dtype, target_devices[0]);
@@ -189,14 +190,6 @@ fn given_drafter(
         problem if problem.is_empty() => Ok(drafter.computed(&config.drafter)),
         problem => Err(TrainError::Empty { path: config.drafter.init.clone(), problem }),
     }
-}
-
-fn texts(dataset: &PreloadedDataset) -> Vec<Text> {
-    let text = |s: &crate::data::Sample| Text {
-        ids: s.ids.iter().map(|&id| i64::from(id)).collect(),
-        loss_mask: s.loss_mask.clone(),
-    };
-    dataset.samples().iter().map(text).collect()
 }
 
 fn run_pipeline(

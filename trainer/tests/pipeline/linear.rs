@@ -13,7 +13,7 @@ const ROUNDS: usize = 7;
 /// So many texts of the same length.
 fn texts(count: usize, length: usize) -> Vec<Text> {
     let ids = |i: usize| (0..length).map(|t| ((i * 131 + t * 17) % 380) as i64).collect();
-    (0..count).map(|i| Text { ids: ids(i), loss_mask: vec![true; length] }).collect()
+    (0..count).map(|i| Text { ids: ids(i), loss_mask: vec![true; length], ..Text::default() }).collect()
 }
 
 /// CPU time of this process so far, seconds, in ticks of 10 ms.

@@ -28,7 +28,11 @@ pub fn texts() -> Vec<Text> {
     let text = |i: usize| {
         let length = 9 + (i * 7) % 23;
         let id = |t: usize| ((i * 131 + t * t * 17 + t * 5) % 380) as i64;
-        Text { ids: (0..length).map(id).collect(), loss_mask: (0..length).map(|t| t >= 3 + i % 5).collect() }
+        Text {
+            ids: (0..length).map(id).collect(),
+            loss_mask: (0..length).map(|t| t >= 3 + i % 5).collect(),
+            ..Text::default()
+        }
     };
     (0..11).map(text).collect()
 }

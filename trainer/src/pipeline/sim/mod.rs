@@ -158,6 +158,6 @@ fn crew(
 /// Texts of which only the lengths matter.
 fn texts(settings: &Settings, seed: u64) -> Vec<Text> {
     let mut rng = StdRng::seed_from_u64(seed);
-    let text = |length: usize| Text { ids: vec![0; length], loss_mask: vec![true; length] };
+    let text = |length: usize| Text { ids: vec![0; length], loss_mask: vec![true; length], ..Text::default() };
     (0..settings.samples).map(|_| text(rng.random_range(settings.shortest..=settings.longest))).collect()
 }

@@ -22,7 +22,7 @@ impl<'a> World for Torch<'a> {
     type Packed = Vec<Tensor>;
     type Taps = Tensor;
     type Load = Padder;
-    type Target = Reader;
+    type Target = Reader<'a>;
     type Post = Poster<'a>;
     type Drafter = Learner<'a>;
 }

@@ -3,6 +3,7 @@
 use super::Torch;
 use super::features::Features;
 use crate::config::{FeatureCache, Pipeline, Synchronisation};
+use crate::drafter::{Packed, packed};
 use crate::instrument;
 use crate::pipeline::Batch;
 use crate::pipeline::run::Text;
@@ -14,14 +15,15 @@ use std::sync::Arc;
 use tch::{Device, Kind, Tensor};
 
 /// Runs the target over the rows of a batch that nobody has read.
-pub(in crate::pipeline) struct Reader {
+pub(in crate::pipeline) struct Reader<'a> {
     pub(in crate::pipeline) target: Target,
+    pub(in crate::pipeline) samples: &'a [Text],
     pub(in crate::pipeline) taps: Vec<usize>,
     /// What the target's head reads goes along behind the taps.
     pub(in crate::pipeline) teacher: bool,
 }
 
-impl Read<Torch<'_>> for Reader {
+impl Read<Torch<'_>> for Reader<'_> {
     fn begin(&mut self) -> Stream {
         self.target.stream = instrument::stream(self.target.device());
         stream(self.target.device())
@@ -36,8 +38,17 @@ impl Read<Torch<'_>> for Reader {
             let rows: Vec<i64> = batch.unread.iter().map(|&row| row as i64).collect();
             batch.ids.index_select(0, &Tensor::from_slice(&rows)).to_device(self.target.device())
         };
+        let packed = self.packed(batch, &ids);
         let _span = span!("target.forward", &self.target.stream);
-        Ok(Some(self.target.drafter_taps(&ids, None, &self.taps, self.teacher)))
+        Ok(Some(self.target.drafter_taps(&ids, packed.as_ref(), &self.taps, self.teacher)))
+    }
+}
+
+impl Reader<'_> {
+    /// Where the documents of the rows that are read, ids [rows, S], lie; `None`: each is one.
+    fn packed(&self, batch: &Batch<Tensor>, ids: &Tensor) -> Option<Packed> {
+        let rows: Vec<_> = batch.unread.iter().map(|&row| self.samples[batch.samples[row]].row()).collect();
+        packed(&rows, ids.size()[1] as usize, self.target.device())
     }
 }
 
