@@ -21,9 +21,12 @@ demo-seeds: setup ## the demo over three seeds and 40 prompts
 	$(CARGO) build --release
 	scripts/demo --seeds
 
-test: setup ## all tests: with libtorch, then the read side without it; pandas, DuckDB and Perfetto's classes read our files
-	tools=$$(scripts/test-tools) && env $$tools $(CARGO) test --workspace --exclude dflash-benches
-	tools=$$(scripts/test-tools) && env $$tools $(CARGO) test --no-default-features -p dflash -p dflash-profiler -p dflash-timeline -p dflash-sys -p dflash-reports -p dflash-tui
+test: ## all tests: with libtorch, then the read side without it; pandas, DuckDB and Perfetto's classes read our files
+	scripts/need cargo g++ python3 pip
+	scripts/libtorch
+	tools=$$(scripts/test-tools) && \
+	env $$tools $(CARGO) test --workspace --exclude dflash-benches && \
+	env $$tools $(CARGO) test --no-default-features -p dflash -p dflash-profiler
 
 parity: setup ## the trainer beside transformers, SpecForge, z-lab and torch: each error beside its tolerance (a minute)
 	$(CARGO) test -q -p dflash-trainer --test oracles -- parity --nocapture

@@ -58,7 +58,6 @@ fn problems(c: &Config) -> Vec<(&'static str, &'static str, Problem)> {
         ("train", "dpace_alpha", share(t.dpace_alpha)),
         ("train", "noise_start", not_negative(t.noise_start)),
         ("train", "noise_end", not_negative(t.noise_end)),
-        ("train", "accumulate", at_least_one(t.accumulate)),
         ("train", "decay", share(t.decay)),
         ("train", "min_rate", share(t.min_rate)),
         ("train", "candidate_low", (t.candidate_low < 0).then(|| "write 0 or more".to_owned())),

@@ -100,6 +100,12 @@ impl DFlashDrafter {
         Self { split_fc: how.split_fc, mask: how.mask, ..self }
     }
 
+    /// Computed as another one is.
+    #[must_use]
+    pub fn computed_as(self, other: &Self) -> Self {
+        Self { split_fc: other.split_fc, mask: other.mask, ..self }
+    }
+
     /// Every weight by its name in the checkpoint; the tensors share memory with the model's.
     pub fn parameters(&self) -> &[(String, Tensor)] {
         &self.parameters

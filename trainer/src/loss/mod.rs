@@ -91,8 +91,8 @@ pub struct Loss {
     pub numerator: Tensor,
     /// What it was divided by; where only the device knows that, the number of supervised slots.
     pub denominator: f64,
-    /// Sum of the slots' weights.
-    pub weight_sum: Tensor,
+    /// What it was divided by, where only the device knows that.
+    pub divisor: Option<Tensor>,
     /// `[M]` Bool: the slot's most likely row is its label.
     pub correct: Tensor,
     /// Sums over slots and blocks.
@@ -136,7 +136,8 @@ pub fn evaluate(
     let numerator = &value * denominator;
     let mean = with_gradient(y, &gradient, &by, &value);
     let correct = sums.correct();
-    Loss { mean, numerator, denominator, weight_sum: sums.weight, correct, figures }
+    let counted = goal.reduction == Reduction::WeightedMean && goal.objective == Objective::Dpace && !slots.is_empty();
+    Loss { mean, numerator, denominator, divisor: counted.then_some(by), correct, figures }
 }
 
 /// A scalar of the given value, whose gradient with regard to y is `gradient / by`.

@@ -146,15 +146,6 @@ impl DrafterStep {
         loss
     }
 
-    /// The loss of no rows at all, for a drafter that has no part in a step.
-    #[must_use]
-    pub fn nothing(&self) -> Loss {
-        let c = &self.drafter.config;
-        let y = Tensor::zeros([1, c.block_size, c.hidden_size], (self.embedding.kind(), self.embedding.device()));
-        let head = HeadRows { weight: self.head.narrow(0, 0, 1), row_of: None };
-        loss::evaluate(&y, &Slots::default(), &head, None, &self.goal, 0)
-    }
-
     /// The second half of a step, counted from 0: clips the gradients and updates the weights, unless a loss or the norm is
     /// no number.
     pub fn update(&mut self, step: usize) -> Update {

@@ -96,7 +96,7 @@ pub fn prepare(config: &Config, replace: bool, progress: &mut dyn FnMut(Progress
         Err(DataError::OtherDataset { .. }) if replace => (),
         other => drop(other?),
     }
-    let device = device::resolve(config.pipeline.target_device)?;
+    let device = device::resolve(config.pipeline.targets()[0])?;
     let target = Target::load(&config.model.target, device::kind(config.model.dtype, device), device)?;
     tools.check(&target.config, &config.model.target)?;
     let answers = AnswerFile::open(&config.data.shards, &key.digest)?;
@@ -150,7 +150,7 @@ fn meta(key: Key, rows: &Rows, filter: FilterReport) -> Meta {
 /// A file cannot be read, or the device is not there.
 pub fn key(config: &Config, tools: &TextTools) -> Result<Key, TrainError> {
     let (dir, data) = (&config.model.target, &config.data);
-    let kind = device::kind(config.model.dtype, device::resolve(config.pipeline.target_device)?);
+    let kind = device::kind(config.model.dtype, device::resolve(config.pipeline.targets()[0])?);
     let mut key = ContentKey::new()
         .text("template", tools.template.source())
         .text("dtype", &format!("{kind:?}"))

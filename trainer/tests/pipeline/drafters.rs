@@ -1,7 +1,7 @@
 //! Several drafters train as one with as many times the batch.
 
 use crate::support::{Log, Trained, config, never_stuck, outcome, train, worst};
-use dflash_trainer::config::{Config, Vocabulary};
+use dflash_trainer::config::{Config, MaskForm, Objective, Reduction, Vocabulary};
 
 /// One drafter with the whole batch, and several with a part each.
 fn both(drafters: usize, whole: usize, change: impl Fn(&mut Config) + Send + 'static) -> (Trained, Trained) {
@@ -33,6 +33,31 @@ fn two_with_a_batch_each_equal_one_with_twice_the_batch() {
     // The comparison means something: weights have moved far more than it allows.
     let (other, _) = both(2, 4, |c| c.run.seed = 1);
     assert!(worst(&one, &other) > 1e-3);
+}
+
+#[test]
+fn means_whose_divisor_only_the_device_knows_are_weighted_with_it() {
+    let (one, two) = both(2, 4, |c| {
+        (c.train.loss, c.train.reduction) = (Objective::Dpace, Reduction::WeightedMean);
+    });
+    assert!(worst(&one, &two) < 2e-5, "{}", worst(&one, &two));
+}
+
+#[test]
+fn the_copies_that_learn_compute_as_the_drafter_was_asked_to() {
+    let with = |change: fn(&mut Config)| {
+        never_stuck(move || {
+            let mut config = config();
+            change(&mut config);
+            train(&config, 1, 1)
+        })
+    };
+    let plain = with(|_| ());
+    for other in [with(|c| c.drafter.mask = MaskForm::Dense), with(|c| c.drafter.split_fc = true)] {
+        let difference = worst(&plain, &other);
+        // Other sums: never quite the same, unless the switch went nowhere.
+        assert!(difference > 0.0 && difference < 2e-5, "{difference}");
+    }
 }
 
 #[test]

@@ -100,7 +100,8 @@ pub fn outcome_of(
         config,
         samples: texts,
         targets,
-        drafter: DFlashDrafter::fresh(&shape, Init { seed: 1, final_norm: 1.0 }, Kind::Float, Device::Cpu),
+        drafter: DFlashDrafter::fresh(&shape, Init { seed: 1, final_norm: 1.0 }, Kind::Float, Device::Cpu)
+            .computed(&config.drafter),
         drafter_devices: vec![Device::Cpu; drafters],
         profiler: &Profiler::disabled(),
         checkpoints: &dir.join("checkpoints"),

@@ -107,19 +107,30 @@ dflash::Kernel load(const std::string& name, int index) {
   return kernel;
 }
 
+// The thread is back on its own device however the work there ends.
+class OnDevice {
+ public:
+  explicit OnDevice(c10::Device device) : guard_(dflash::kGpu), before_(guard_.exchangeDevice(device)) {}
+  ~OnDevice() { guard_.uncheckedSetDevice(before_); }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+ private:
+  c10::impl::VirtualGuardImpl guard_;
+  c10::Device before_;
+};
+
 }  // namespace
 
 const dflash::Kernel& dflash::kernel(const std::string& name, const at::Tensor& like) {
   static std::map<std::pair<std::string, int>, Kernel> loaded;
-  c10::impl::VirtualGuardImpl guard(kGpu);
   const auto device = like.device();
-  const auto before = guard.exchangeDevice(device);
+  const OnDevice there(device);
   std::lock_guard<std::mutex> lock(mutex);
   auto at = loaded.find({name, device.index()});
   if (at == loaded.end()) {
     at = loaded.emplace(std::make_pair(name, device.index()), load(name, device.index())).first;
   }
-  guard.uncheckedSetDevice(before);
   return at->second;
 }
 
@@ -129,13 +140,11 @@ void dflash::launch_raw(const Kernel& kernel, const at::Tensor& like, unsigned x
   }
   c10::impl::VirtualGuardImpl guard(kGpu);
   const auto device = like.device();
-  const auto before = guard.exchangeDevice(device);
+  const OnDevice there(device);
   need_context(device.index());
   void* stream = guard.getStreamNativeHandle(guard.getStream(device));
-  const int code =
-      driver().launch(kernel.function, x, y, 1, kernel.threads, 1, 1, kernel.shared, stream, arguments, nullptr);
-  guard.uncheckedSetDevice(before);
-  check("launching a kernel", code);
+  check("launching a kernel",
+        driver().launch(kernel.function, x, y, 1, kernel.threads, 1, 1, kernel.shared, stream, arguments, nullptr));
 }
 
 char* dflash_kernel_register(const char* name, const char* entry, const void* bytes, DflashKernel shape) noexcept {

@@ -23,8 +23,8 @@ pub(in crate::pipeline) struct Learner<'a> {
     learning_rate: f64,
     /// Batches of the step that is under way.
     pending: Vec<Batch>,
-    /// Weight of the last batch's loss among the drafters'.
-    weight: f64,
+    /// Weight of the last batch's loss among the drafters'; on the device, where only that knows it.
+    weight: (f64, Option<Tensor>),
     /// Gradients of the step that is under way, of all drafters together; none with one drafter.
     reduced: Vec<Tensor>,
 }
@@ -38,7 +38,7 @@ impl<'a> Learner<'a> {
     ) -> Self {
         let metrics = Metrics::new(step.drafter.config.block_size as usize);
         let (pending, reduced) = (Vec::new(), Vec::new());
-        Self { step, samples, metrics, checkpoints, learning_rate, pending, weight: 0.0, reduced }
+        Self { step, samples, metrics, checkpoints, learning_rate, pending, weight: (0.0, None), reduced }
     }
 
     fn rows(&self, samples: &[usize]) -> Vec<Row<'a>> {
@@ -61,13 +61,13 @@ impl Learn<Torch<'_>> for Learner<'_> {
 
     fn backward(&mut self, states: &HiddenStates<Tensor>) -> Result<(), String> {
         let rows = self.rows(&states.samples);
-        self.weight = 0.0;
+        self.weight = (0.0, None);
         if rows.is_empty() {
             return Ok(());
         }
         let share = Share { step: states.step, first_row: states.first_row };
         let (loss, slots) = self.step.backward(&states.taps, &rows, share);
-        self.weight = loss.denominator;
+        self.weight = (loss.denominator, loss.divisor.as_ref().map(Tensor::shallow_clone));
         let tokens = rows.iter().map(|row| row.ids.len() as u64).sum();
         let supervised = rows.iter().map(|row| row.loss_mask.iter().filter(|&&m| m).count() as u64).sum();
         let block = self.step.drafter.config.block_size as usize;
@@ -81,7 +81,9 @@ impl Learn<Torch<'_>> for Learner<'_> {
         let _guard = tch::no_grad_guard();
         let _span = span!("drafter.reduce", &self.step.drafter.stream);
         let mut gradients = self.gradients();
-        group.mean(&mut gradients, self.weight)?;
+        let (slots, divisor) = &self.weight;
+        let weight = divisor.as_ref().map_or(*slots, |divisor| divisor.double_value(&[]));
+        group.mean(&mut gradients, weight)?;
         // A step may have several batches: their means add up until it is made.
         self.reduced = if self.reduced.is_empty() {
             gradients
@@ -156,7 +158,7 @@ pub(in crate::pipeline) fn replica(drafter: &DFlashDrafter, device: Device) -> D
         Ok::<_, std::convert::Infallible>(weight)
     });
     match built {
-        Ok(replica) => replica,
+        Ok(replica) => replica.computed_as(drafter),
         Err(never) => match never {},
     }
 }
