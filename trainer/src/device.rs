@@ -42,6 +42,29 @@ pub fn upload<T: Element>(numbers: &[T], device: Device) -> Tensor {
     }
 }
 
+/// A tensor on `device`. The caller does not wait for a GPU that it goes to: what is in memory that the system may move is
+/// copied to pinned memory first.
+pub fn place(tensor: &Tensor, device: Device) -> Tensor {
+    if tensor.device() == device || !device.is_cuda() {
+        return tensor.to_device(device);
+    }
+    pin(tensor).to_device_(device, tensor.kind(), true, false)
+}
+
+/// A tensor of main memory in pinned memory, from libtorch's own cache of it; as it is, where that cannot be had.
+pub fn pin(tensor: &Tensor) -> Tensor {
+    if tensor.device() != Device::Cpu || tensor.is_pinned(Device::Cuda(0)) {
+        return tensor.shallow_clone();
+    }
+    match pinned(&tensor.size(), tensor.kind()) {
+        Ok(mut pages) => {
+            pages.copy_(tensor);
+            pages
+        }
+        Err(_) => tensor.shallow_clone(),
+    }
+}
+
 /// The arithmetic that a configuration asks for, of a model on `device`.
 #[must_use]
 pub fn kind(dtype: Dtype, device: Device) -> Kind {

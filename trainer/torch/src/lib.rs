@@ -31,7 +31,7 @@ pub use current::CurrentStream;
 pub use device::gpu_count;
 pub use error::TorchError;
 pub use event::{Event, Route};
-pub use handoff::Handoff;
+pub use handoff::{Handoff, Moment};
 pub use library::{CudaLibrary, load_cuda};
 pub use operator::as_operator;
 pub use stream::{Priority, Stream};
