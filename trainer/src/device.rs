@@ -2,7 +2,7 @@
 
 use crate::config::{DeviceChoice, Dtype};
 use crate::error::TrainError;
-use dflash_torch::{gpu_count, load_cuda, pinned};
+use dflash_torch::{gpu_count, is_pinned, load_cuda, pinned};
 use tch::{Device, Kind, Tensor, kind::Element};
 
 /// The device that a configuration asks for.
@@ -53,7 +53,7 @@ pub fn place(tensor: &Tensor, device: Device) -> Tensor {
 
 /// A tensor of main memory in pinned memory, from libtorch's own cache of it; as it is, where that cannot be had.
 pub fn pin(tensor: &Tensor) -> Tensor {
-    if tensor.device() != Device::Cpu || tensor.is_pinned(Device::Cuda(0)) {
+    if tensor.device() != Device::Cpu || is_pinned(tensor).unwrap_or(false) {
         return tensor.shallow_clone();
     }
     match pinned(&tensor.size(), tensor.kind()) {

@@ -80,21 +80,5 @@ pub(super) fn joined(parts: &[Tensor]) -> Tensor {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use tch::Kind;
-
-    #[test]
-    fn every_way_gives_the_same_bits() {
-        let tap = |n: i64| Tensor::rand([2, 3, n], (Kind::Float, Device::Cpu));
-        let taps = vec![tap(4), tap(2)];
-        let want = Tensor::cat(&taps, -1);
-        for choice in [Choice::Host, Choice::Peer] {
-            for to in [Some(Device::Cpu), None] {
-                let one_by_one = taps.iter().map(Tensor::shallow_clone).collect();
-                assert_eq!(new(choice, false).send(one_by_one, to).unwrap().tensor(), &want);
-                assert_eq!(new(choice, false).send(vec![joined(&taps)], to).unwrap().tensor(), &want);
-            }
-        }
-    }
-}
+#[path = "transport_tests.rs"]
+mod tests;

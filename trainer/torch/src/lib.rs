@@ -35,7 +35,7 @@ pub use handoff::{Handoff, Moment};
 pub use library::{CudaLibrary, load_cuda};
 pub use operator::as_operator;
 pub use stream::{Priority, Stream};
-pub use tensor::pinned;
+pub use tensor::{is_pinned, pinned};
 pub use trace::{CapturedThread, CapturedTrace};
 
 /// What a call of this crate gives.
