@@ -134,7 +134,6 @@ impl Handoff {
     }
 
     /// The tensor, which may not be there yet.
-    #[must_use]
     pub fn tensor(&self) -> &Tensor {
         &self.tensor
     }
