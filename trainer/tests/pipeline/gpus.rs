@@ -1,12 +1,13 @@
 //! Lanes on GPUs, each on streams of its own. What needs a GPU says that it was skipped where there is none.
 
-use crate::support::{Trained, config, never_stuck, train_on, worst};
+use crate::support::{Trained, config, never_stuck, target, train_on, worst, worst_of};
 use dflash_torch::gpu_count;
 use dflash_trainer::config::{AsyncPostprocess, Config, FeatureCache, Synchronisation, Transport};
-use dflash_trainer::pipeline::Text;
+use dflash_trainer::drafter::{DFlashDrafter, DrafterConfig, Init, Row};
+use dflash_trainer::pipeline::{DrafterStep, Text};
 use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use tch::Device;
+use tch::{Device, Kind, Tensor};
 
 const GPU: Device = Device::Cuda(0);
 
@@ -114,4 +115,44 @@ fn a_second_gpu_changes_no_bit() {
     }
     let [one, two] = [[GPU, GPU], [GPU, second]].map(|drafters| trained(&config, GPU, &drafters));
     assert_eq!(worst(&one, &two), 0.0, "two drafters");
+}
+
+/// The same steps one after the other, all on the calling thread and its one stream. Every text is the same one, so that
+/// the order does not matter.
+fn in_one_thread(config: &Config, text: &Text, device: Device) -> Vec<(String, Tensor)> {
+    // As the lanes: sums in several threads round differently.
+    tch::set_num_threads(i32::try_from(config.pipeline.threads).unwrap());
+    let target = target(device);
+    let shape = DrafterConfig::for_target(&target.config, &config.drafter);
+    let drafter = DFlashDrafter::fresh(&shape, Init { seed: 1, final_norm: 1.0 }, Kind::Float, device);
+    let rows = (target.embedding.shallow_clone(), target.head.shallow_clone());
+    // The pipeline's way to its anchors' seed.
+    let mut step = DrafterStep::new(&config.train, drafter, rows, text.ids.iter().copied(), config.run.seed ^ 1 << 63);
+    let row = || Row { ids: &text.ids, loss_mask: &text.loss_mask, ..Row::default() };
+    let rows: Vec<_> = (0..config.train.batch).map(|_| row()).collect();
+    let ids = Tensor::from_slice(&text.ids).unsqueeze(0).repeat([rows.len() as i64, 1]).to_device(device);
+    for batch in 0..config.train.steps {
+        let taps = tch::no_grad(|| Tensor::cat(&target.features(&ids, &shape.target_layer_ids, false).taps, -1));
+        let _ = step.run(&taps, &rows, batch);
+    }
+    let host = |t: &Tensor| t.detach().to_device(Device::Cpu).copy();
+    step.drafter.parameters().iter().map(|(name, t)| (name.clone(), host(t))).collect()
+}
+
+fn as_in_one_thread(device: Device) {
+    let config = stress();
+    let text = texts().swap_remove(3);
+    let lanes = train_on(&config, &[device], &[device], &vec![text.clone(); 2 * config.train.batch]);
+    assert_eq!(worst_of(&in_one_thread(&config, &text, device), &lanes.weights), 0.0, "{device:?}");
+}
+
+#[test]
+fn lanes_learn_what_one_thread_does_on_the_cpu() {
+    never_stuck(|| as_in_one_thread(Device::Cpu));
+}
+
+#[test]
+fn lanes_learn_what_one_thread_does_on_the_default_stream() {
+    let Some(_gpus) = gpus("lanes_learn_what_one_thread_does_on_the_default_stream", 1) else { return };
+    never_stuck(|| as_in_one_thread(GPU));
 }

@@ -103,6 +103,11 @@ fn data() -> PathBuf {
     if built.exists() { built } else { PathBuf::from("tests/data/targets/qwen3") }
 }
 
+/// The tiny target.
+pub fn target(device: Device) -> Target {
+    Target::load(&data(), Kind::Float, device).unwrap()
+}
+
 /// As [`outcome_of`], on any devices.
 pub fn outcome_on(
     config: &Config,
@@ -113,8 +118,7 @@ pub fn outcome_on(
     log: &Log,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Outcome, TrainError> {
-    let target = |&device: &Device| Target::load(&data(), Kind::Float, device).unwrap();
-    let targets: Vec<_> = targets.iter().map(target).collect();
+    let targets: Vec<_> = targets.iter().map(|&device| target(device)).collect();
     let shape = DrafterConfig::for_target(&targets[0].config, &config.drafter);
     run(Parts {
         config,
@@ -134,11 +138,16 @@ pub fn outcome_on(
 
 /// The largest difference of two trainings' weights.
 pub fn worst(a: &Trained, b: &Trained) -> f64 {
+    worst_of(&a.weights, &b.weights)
+}
+
+/// The largest difference of weights.
+pub fn worst_of(a: &[(String, Tensor)], b: &[(String, Tensor)]) -> f64 {
     let difference = |((name, a), (other, b)): (&(String, Tensor), &(String, Tensor))| {
         assert_eq!(name, other);
         (a - b).abs().max().double_value(&[])
     };
-    a.weights.iter().zip(&b.weights).map(difference).fold(0.0, f64::max)
+    a.iter().zip(b).map(difference).fold(0.0, f64::max)
 }
 
 /// Fails if `work` has not ended within two minutes, of which it needs a second: it is stuck.
