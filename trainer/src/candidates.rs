@@ -3,6 +3,7 @@
 //! The full head costs most of a small drafter's step on a CPU. Ids that occur in the training texts, the low ids (the
 //! commonest in a byte-pair vocabulary) and fresh random others stand for the rest. Drafting always uses the full head.
 
+use crate::device::place;
 use crate::loss::HeadRows;
 use rand::Rng;
 use std::sync::Arc;
@@ -44,7 +45,7 @@ impl Candidates {
     pub fn draw(&self, head: &Tensor, rng: &mut impl Rng) -> HeadRows {
         let drawn = rand::seq::index::sample(rng, self.others.len(), self.random);
         let ids: Vec<i64> = self.base.iter().copied().chain(drawn.iter().map(|i| self.others[i])).collect();
-        let ids = Tensor::from_slice(&ids).to_kind(Kind::Int64).to_device(head.device());
+        let ids = place(&Tensor::from_slice(&ids).to_kind(Kind::Int64), head.device());
         HeadRows { weight: head.index_select(0, &ids), row_of: Some(Arc::clone(&self.row_of)) }
     }
 }

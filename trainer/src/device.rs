@@ -2,7 +2,7 @@
 
 use crate::config::{DeviceChoice, Dtype};
 use crate::error::TrainError;
-use dflash_torch::{gpu_count, load_cuda, pinned};
+use dflash_torch::{gpu_count, is_pinned, load_cuda, pinned};
 use tch::{Device, Kind, Tensor, kind::Element};
 
 /// The device that a configuration asks for.
@@ -39,6 +39,29 @@ pub fn upload<T: Element>(numbers: &[T], device: Device) -> Tensor {
             pages.to_device_(device, kind, true, false)
         }
         Err(_) => tensor.to_device(device),
+    }
+}
+
+/// A tensor on `device`. The caller does not wait for a GPU that it goes to: what is in memory that the system may move is
+/// copied to pinned memory first.
+pub fn place(tensor: &Tensor, device: Device) -> Tensor {
+    if tensor.device() == device || !device.is_cuda() {
+        return tensor.to_device(device);
+    }
+    pin(tensor).to_device_(device, tensor.kind(), true, false)
+}
+
+/// A tensor of main memory in pinned memory, from libtorch's own cache of it; as it is, where that cannot be had.
+pub fn pin(tensor: &Tensor) -> Tensor {
+    if tensor.device() != Device::Cpu || is_pinned(tensor).unwrap_or(false) {
+        return tensor.shallow_clone();
+    }
+    match pinned(&tensor.size(), tensor.kind()) {
+        Ok(mut pages) => {
+            pages.copy_(tensor);
+            pages
+        }
+        Err(_) => tensor.shallow_clone(),
     }
 }
 

@@ -171,7 +171,7 @@ pub fn packed(rows: &[Row<'_>], longest: usize, device: Device) -> Option<Packed
             positions.extend(own.1);
         }
         let shape = [rows.len() as i64, longest as i64];
-        let place = |values: &[i64]| Tensor::from_slice(values).view(shape).to_device(device);
+        let place = |values: &[i64]| upload(values, device).view(shape);
         Packed { documents: place(&documents), positions: place(&positions), spans }
     })
 }

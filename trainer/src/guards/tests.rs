@@ -188,7 +188,9 @@ fn data_without_room_for_a_block_is_seen() {
     let check = |texts: &[Row<'_>], block, positions| data(texts, AnchorRule::WholeBlock, block, positions);
     assert_eq!(check(&[row], 4, 100), Ok(()));
     assert_eq!(name(check(&[row], 50, 100)), "data", "blocks longer than the texts");
-    assert_eq!(name(check(&[row], 4, 39)), "data", "texts longer than the positions");
+    assert_eq!(check(&[row], 4, 14), Ok(()), "its documents are shorter than the row");
+    let whole = Row { documents: None, ..row };
+    assert_eq!(name(check(&[whole], 4, 39)), "data", "texts longer than the positions");
     let silent = Row { loss_mask: &[false; 40], ..row };
     assert_eq!(name(check(&[silent], 4, 100)), "data", "nothing is supervised");
     assert_eq!(name(check(&[], 4, 100)), "data");

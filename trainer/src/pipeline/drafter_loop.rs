@@ -65,9 +65,10 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
 
     /// Until the hidden states end, or another drafter does.
     pub(super) fn run(mut self) -> Result<Learnt<W::Drafter>, String> {
-        self.work.begin();
+        // They go before the work is handed to the main thread, and so all that the lane has queued is done by then.
+        let streams = self.work.begin();
         let began = Instant::now();
-        let ended = self.loop_();
+        let ended = streams.as_ref().map_err(Clone::clone).and_then(|_| self.loop_());
         if ended.is_ok() && self.group.rank() == 0 {
             self.work.at_end(self.made.steps);
         }

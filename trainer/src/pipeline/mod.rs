@@ -18,6 +18,7 @@ mod shared;
 mod sim;
 mod skips;
 mod step;
+mod streams;
 mod target_loop;
 mod torch;
 mod transport;

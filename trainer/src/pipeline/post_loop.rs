@@ -34,9 +34,9 @@ impl<W: World> PostLoop<'_, W> {
     /// Until its target ends, or nobody wants hidden states any more; returns the loop's seconds.
     pub(super) fn run(mut self) -> Result<f64, String> {
         let _guard = tch::no_grad_guard();
-        let stream = self.work.begin();
+        let streams = self.work.begin();
         let began = Instant::now();
-        let ended = self.loop_(&stream);
+        let ended = streams.as_ref().map_err(Clone::clone).and_then(|streams| self.loop_(&streams.timed));
         let seconds = began.elapsed().as_secs_f64();
         // Its target must not wait for room any more.
         self.from.abandon();

@@ -5,6 +5,7 @@ use super::crew::{self, Crew, TargetWorker};
 use super::observe::Observer;
 use super::scene::Scene;
 use super::step::DrafterStep;
+use super::streams::settle;
 use super::torch::{Features, Learner, Padder, Poster, Reader, Torch, replica};
 use crate::checkpoint::Snapshot;
 use crate::config::{Config, Objective};
@@ -106,6 +107,9 @@ pub fn run(parts: Parts<'_>) -> Result<Outcome, TrainError> {
     };
     let shared = scene.shared::<Torch<'_>>();
     let drafters = learners(&parts, first, &scene)?;
+    // The lanes work on streams of their own, which know nothing of what this thread has queued.
+    let devices = parts.targets.iter().map(Target::device).chain(parts.drafter_devices.iter().copied());
+    settle(devices).map_err(|cause| TrainError::Lane { lane: "the pipeline".to_owned(), cause })?;
     let taps = parts.drafter.config.target_layer_ids.clone();
     let worker = |target: Target| TargetWorker {
         device: device_name(target.device()),
@@ -142,7 +146,10 @@ fn learners<'a>(
         if let Some(from) = &parts.resume {
             restore(&mut step, from)?;
         }
-        Ok((device_name(device), Learner::new(step, samples, Arc::clone(&checkpoints), train.learning_rate)))
+        Ok((
+            device_name(device),
+            Learner::new((step, &parts.drafter_devices), samples, Arc::clone(&checkpoints), train.learning_rate),
+        ))
     };
     parts.drafter_devices.iter().map(learner).collect()
 }

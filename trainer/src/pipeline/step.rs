@@ -2,6 +2,7 @@
 
 use crate::candidates::Candidates;
 use crate::config::{NormReading, Objective, Train, Vocabulary};
+use crate::device::place;
 use crate::drafter::{BlockMask, Blocks, DFlashDrafter, Layout, Noise, Pass, Row, Slots, anchors, layout};
 use crate::instrument;
 use crate::loss::{self, Goal, HeadRows, Loss, Teacher};
@@ -9,7 +10,7 @@ use crate::optim::{Gate, Optimizer, Rates, Skips};
 use dflash_profiler::span;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use tch::Tensor;
+use tch::{Device, Tensor};
 
 /// A drafter with all that it learns with.
 pub struct DrafterStep {
@@ -88,6 +89,12 @@ impl DrafterStep {
         }
     }
 
+    /// Where it is.
+    #[must_use]
+    pub fn device(&self) -> Device {
+        self.embedding.device()
+    }
+
     /// Where its operators go, from now on and on this thread: spans are timed on that stream.
     pub fn watch_stream(&mut self) {
         self.drafter.stream = instrument::stream(self.embedding.device());
@@ -110,7 +117,7 @@ impl DrafterStep {
         let stream = self.drafter.stream;
         let taps = {
             let _span = span!("drafter.upload", &stream);
-            taps.to_device(self.embedding.device())
+            place(taps, self.embedding.device())
         };
         let blocks = {
             let _span = span!("drafter.anchors", &stream);

@@ -2,6 +2,7 @@
 
 use super::post_loop::Posted;
 use super::shared::Shared;
+use super::streams::Streams;
 use super::work::{Post, Read, Stream, World};
 use super::{Batch, BufferedHSQueue, HiddenStates};
 use dflash_profiler::{Counter, Kind, begin_iteration, flow_put, flow_take, span};
@@ -57,19 +58,27 @@ impl<'a, W: World> TargetForwardLoop<'a, W> {
     /// Until the batch queue ends, or nobody wants hidden states any more; returns the loop's seconds.
     pub(super) fn run(mut self) -> Result<f64, String> {
         let _guard = tch::no_grad_guard();
-        let mut stream = self.work.begin();
-        if let Then::Here(post) = &mut self.then {
-            // Of two streams the one that copies is the later one.
-            stream = post.begin().or(stream);
-        }
+        let streams = self.begin();
         let began = Instant::now();
-        let ended = self.loop_(&stream);
+        let ended = streams.as_ref().map_err(Clone::clone).and_then(|(_, last)| self.loop_(&last.timed));
         let seconds = began.elapsed().as_secs_f64();
         match &self.then {
             Then::Here(_) => self.shared.made_all(),
             Then::Elsewhere(queue) => queue.close(),
         }
         ended.map(|()| seconds)
+    }
+
+    /// The target's streams, and those of what follows here. They go before the target does, whose weights they use.
+    fn begin(&mut self) -> Result<(Streams, Streams), String> {
+        let first = self.work.begin()?;
+        let mut last = match &mut self.then {
+            Then::Here(post) => post.begin()?,
+            Then::Elsewhere(_) => Streams::default(),
+        };
+        // Of two streams the one that copies is the later one.
+        last.timed = last.timed.take().or_else(|| first.timed.clone());
+        Ok((first, last))
     }
 
     fn loop_(&mut self, stream: &Stream) -> Result<(), String> {

@@ -3,6 +3,7 @@
 
 use super::collective::{Collective, Ended};
 use super::skips::Skipped;
+use super::streams::Streams;
 use super::{Batch, HiddenStates};
 use dflash_profiler::{DeviceStream, IterationGuard};
 use std::path::PathBuf;
@@ -44,10 +45,8 @@ pub(super) trait Load<W: World>: Send {
 
 /// A target's work. Spans `target.upload` and `target.forward` are its own.
 pub(super) trait Read<W: World>: Send {
-    /// On its own thread, before the first batch.
-    fn begin(&mut self) -> Stream {
-        None
-    }
+    /// On its own thread, before the first batch; the streams are its own as long as the loop holds them.
+    fn begin(&mut self) -> Result<Streams, String>;
 
     /// Runs the target over the rows that nobody has read yet; `None`: there are none.
     fn forward(&mut self, batch: &Batch<W::Ids>) -> Result<Option<W::Fresh>, String>;
@@ -56,9 +55,7 @@ pub(super) trait Read<W: World>: Send {
 /// What follows a forward pass, on the target's lane or on one of its own.
 pub(super) trait Post<W: World>: Send {
     /// On the thread that it works on, before the first batch.
-    fn begin(&mut self) -> Stream {
-        None
-    }
+    fn begin(&mut self) -> Result<Streams, String>;
 
     /// Puts the taps of a batch together. `None`: the training is being stopped.
     fn pack(&mut self, batch: &Batch<W::Ids>, fresh: Option<W::Fresh>) -> Result<Option<W::Packed>, String>;
@@ -70,7 +67,7 @@ pub(super) trait Post<W: World>: Send {
 /// A drafter's work. The spans of its stages are its own, but for those of the loop.
 pub(super) trait Learn<W: World>: Send {
     /// On its own thread, before the first batch.
-    fn begin(&mut self) {}
+    fn begin(&mut self) -> Result<Streams, String>;
 
     /// Gradients of one batch.
     fn backward(&mut self, states: &HiddenStates<W::Taps>) -> Result<(), String>;

@@ -4,6 +4,7 @@
 mod configs;
 mod drafters;
 mod equality;
+mod gpus;
 mod linear;
 mod simulated;
 mod support;

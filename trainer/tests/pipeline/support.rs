@@ -7,7 +7,7 @@ use dflash_trainer::config::Config;
 use dflash_trainer::drafter::{DFlashDrafter, DrafterConfig, Init};
 use dflash_trainer::pipeline::{LaneReport, Observer, Outcome, Parts, Saving, Step, Text, run};
 use dflash_trainer::target::Target;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 use tch::{Device, Kind, Tensor};
@@ -60,10 +60,16 @@ pub struct Trained {
 
 /// Trains with so many targets and drafters on the CPU.
 pub fn train(config: &Config, targets: usize, drafters: usize) -> Trained {
+    train_on(config, &vec![Device::Cpu; targets], &vec![Device::Cpu; drafters], &texts())
+}
+
+/// Trains on any devices, on `texts`.
+pub fn train_on(config: &Config, targets: &[Device], drafters: &[Device], texts: &[Text]) -> Trained {
     let dir = tempfile::tempdir().unwrap();
     let log = Log::default();
-    let outcome = outcome(config, targets, drafters, dir.path(), &log, &|| false).unwrap();
-    let weights = outcome.drafter.parameters().iter().map(|(name, t)| (name.clone(), t.detach().copy())).collect();
+    let outcome = outcome_on(config, targets, drafters, texts, dir.path(), &log, &|| false).unwrap();
+    let host = |t: &Tensor| t.detach().to_device(Device::Cpu).copy();
+    let weights = outcome.drafter.parameters().iter().map(|(name, t)| (name.clone(), host(t))).collect();
     let mut lanes: Vec<_> = outcome.loop_seconds.iter().map(|(lane, _)| lane.clone()).collect();
     lanes.sort();
     let losses = log.0.lock().unwrap().iter().filter_map(|step| step.loss).collect();
@@ -92,9 +98,31 @@ pub fn outcome_of(
     log: &Log,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Outcome, TrainError> {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/targets/qwen3");
-    let target = || Target::load(&data, Kind::Float, Device::Cpu).unwrap();
-    let targets: Vec<_> = (0..targets).map(|_| target()).collect();
+    outcome_on(config, &vec![Device::Cpu; targets], &vec![Device::Cpu; drafters], texts, dir, log, stop)
+}
+
+/// The tiny target's directory, also where the tests run elsewhere than they were built.
+fn data() -> PathBuf {
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/targets/qwen3");
+    if built.exists() { built } else { PathBuf::from("tests/data/targets/qwen3") }
+}
+
+/// The tiny target.
+pub fn target(device: Device) -> Target {
+    Target::load(&data(), Kind::Float, device).unwrap()
+}
+
+/// As [`outcome_of`], on any devices.
+pub fn outcome_on(
+    config: &Config,
+    targets: &[Device],
+    drafters: &[Device],
+    texts: &[Text],
+    dir: &Path,
+    log: &Log,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<Outcome, TrainError> {
+    let targets: Vec<_> = targets.iter().map(|&device| target(device)).collect();
     let shape = DrafterConfig::for_target(&targets[0].config, &config.drafter);
     run(Parts {
         config,
@@ -102,7 +130,7 @@ pub fn outcome_of(
         targets,
         drafter: DFlashDrafter::fresh(&shape, Init { seed: 1, final_norm: 1.0 }, Kind::Float, Device::Cpu)
             .computed(&config.drafter),
-        drafter_devices: vec![Device::Cpu; drafters],
+        drafter_devices: drafters.to_vec(),
         profiler: &Profiler::disabled(),
         checkpoints: &dir.join("checkpoints"),
         observer: log,
@@ -115,11 +143,16 @@ pub fn outcome_of(
 
 /// The largest difference of two trainings' weights.
 pub fn worst(a: &Trained, b: &Trained) -> f64 {
+    worst_of(&a.weights, &b.weights)
+}
+
+/// The largest difference of weights.
+pub fn worst_of(a: &[(String, Tensor)], b: &[(String, Tensor)]) -> f64 {
     let difference = |((name, a), (other, b)): (&(String, Tensor), &(String, Tensor))| {
         assert_eq!(name, other);
         (a - b).abs().max().double_value(&[])
     };
-    a.weights.iter().zip(&b.weights).map(difference).fold(0.0, f64::max)
+    a.iter().zip(b).map(difference).fold(0.0, f64::max)
 }
 
 /// Fails if `work` has not ended within two minutes, of which it needs a second: it is stuck.

@@ -100,6 +100,7 @@ char* dflash_as_operator(const char* name, void (*work)(void*), void* with) noex
 
 // The memory is not used again before the work that `stream` has when the tensor is freed is done.
 char* dflash_tensor_record_stream(const at::Tensor* tensor, const DflashStream* stream) noexcept;
+char* dflash_tensor_is_pinned(const at::Tensor* tensor, bool* out) noexcept;
 // A tensor in main memory that the device can read and write by itself; `kind` is libtorch's ScalarType.
 char* dflash_tensor_pinned(const int64_t* shape, size_t dims, int8_t kind, at::Tensor** out) noexcept;
 

@@ -134,6 +134,7 @@ unsafe extern "C" {
     ) -> Words;
 
     pub(crate) fn dflash_tensor_record_stream(tensor: *const RawTensor, stream: *const RawStream) -> Words;
+    pub(crate) fn dflash_tensor_is_pinned(tensor: *const RawTensor, out: *mut bool) -> Words;
     pub(crate) fn dflash_tensor_pinned(shape: *const i64, dims: usize, kind: i8, out: Made) -> Words;
 
     pub(crate) fn dflash_kernel_register(

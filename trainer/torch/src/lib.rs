@@ -31,11 +31,11 @@ pub use current::CurrentStream;
 pub use device::gpu_count;
 pub use error::TorchError;
 pub use event::{Event, Route};
-pub use handoff::Handoff;
+pub use handoff::{Handoff, Moment};
 pub use library::{CudaLibrary, load_cuda};
 pub use operator::as_operator;
 pub use stream::{Priority, Stream};
-pub use tensor::pinned;
+pub use tensor::{is_pinned, pinned};
 pub use trace::{CapturedThread, CapturedTrace};
 
 /// What a call of this crate gives.

@@ -38,6 +38,17 @@ pub fn pinned(shape: &[i64], kind: Kind) -> Result<Tensor> {
     Ok(unsafe { made(out) })
 }
 
+/// Whether a tensor is in pinned memory. (tch's own question brings a deprecation warning of libtorch's each time.)
+///
+/// # Errors
+/// libtorch refused.
+pub fn is_pinned(tensor: &Tensor) -> Result<bool> {
+    let mut out = false;
+    // SAFETY: the tensor is alive, `out` is valid to write to, the answer goes to `answer` alone.
+    unsafe { answer("whether memory is pinned", ffi::dflash_tensor_is_pinned(raw(tensor), &raw mut out)) }?;
+    Ok(out)
+}
+
 /// libtorch's ScalarType of a kind of number that is copied between host and device here.
 fn scalar_type(kind: Kind) -> Result<i8> {
     match kind {

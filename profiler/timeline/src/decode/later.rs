@@ -31,7 +31,7 @@ impl<V: Visit> Decoder<'_, '_, V> {
     /// A lane, and the end of its last span or iteration in this block.
     fn lane_and_end(&mut self) -> Option<(LaneId, i64)> {
         let local = self.input.number()?;
-        let lane = id(&self.ids.lanes, local).map(LaneId)?;
+        let lane = id(self.ids.lanes, local).map(LaneId)?;
         Some((lane, self.states.lanes.get(usize::try_from(local).ok()?)?.end_ns))
     }
 }

@@ -1,8 +1,10 @@
 //! A group of threads of one process: they lay their parts on a board, and each adds up what is its to add.
 
 use super::{Collective, Ended, Leave, wide};
+use crate::model::kernels::sound;
+use dflash_torch::Moment;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use tch::Tensor;
+use tch::{Device, Tensor};
 
 /// A member of a group of threads. Dropping it is leaving; a member that panics has failed.
 #[derive(Debug)]
@@ -32,11 +34,25 @@ struct Round {
 struct Part {
     numbers: Vec<f64>,
     tensors: Vec<Tensor>,
+    /// When the tensors are there.
+    made: Moment,
 }
 
 impl Part {
+    /// Tensors behind what the calling thread has queued so far.
+    fn of(tensors: Vec<Tensor>) -> Self {
+        Self { numbers: Vec::new(), made: sound(Moment::of(&tensors)), tensors }
+    }
+
     fn another(&self) -> Self {
-        Self { numbers: self.numbers.clone(), tensors: self.tensors.iter().map(Tensor::shallow_clone).collect() }
+        let tensors = self.tensors.iter().map(Tensor::shallow_clone).collect();
+        Self { numbers: self.numbers.clone(), tensors, made: self.made.clone() }
+    }
+
+    /// The tensors, for the calling thread's streams.
+    fn taken(self) -> Vec<Tensor> {
+        sound(self.made.reach(&self.tensors, Device::Cpu));
+        self.tensors
     }
 }
 
@@ -96,7 +112,7 @@ impl Collective for Threads {
     }
 
     fn sum_numbers(&mut self, values: &mut [f64]) -> Result<(), Ended> {
-        let parts = self.exchange(Part { numbers: values.to_vec(), tensors: Vec::new() })?;
+        let parts = self.exchange(Part { numbers: values.to_vec(), ..Part::default() })?;
         for (i, value) in values.iter_mut().enumerate() {
             *value = parts.iter().map(|part| part.numbers[i]).sum();
         }
@@ -105,12 +121,12 @@ impl Collective for Threads {
 
     fn sum(&mut self, tensors: &mut [Tensor]) -> Result<(), Ended> {
         let own = tensors.iter().map(Tensor::shallow_clone).collect();
-        let parts = self.exchange(Part { numbers: Vec::new(), tensors: own })?;
-        let add = |i: usize| added(parts.iter().map(|part| &part.tensors[i]));
+        let parts: Vec<_> = self.exchange(Part::of(own))?.into_iter().map(Part::taken).collect();
+        let add = |i: usize| added(parts.iter().map(|part| &part[i]));
         let sums = (0..tensors.len()).filter(|&i| self.is_mine(i)).map(add).collect();
-        let sums = self.exchange(Part { numbers: Vec::new(), tensors: sums })?;
+        let sums: Vec<_> = self.exchange(Part::of(sums))?.into_iter().map(Part::taken).collect();
         // Nobody reads the parts any more: all have added.
-        let mut next: Vec<_> = sums.iter().map(|part| part.tensors.iter()).collect();
+        let mut next: Vec<_> = sums.iter().map(|part| part.iter()).collect();
         let size = next.len();
         for (i, tensor) in tensors.iter_mut().enumerate() {
             if let Some(sum) = next[i % size].next() {

@@ -5,6 +5,7 @@ use super::clockwork::Clockwork;
 use super::gpu::{Gpu, Queue};
 use crate::pipeline::HiddenStates;
 use crate::pipeline::collective::{Collective, Ended};
+use crate::pipeline::streams::Streams;
 use crate::pipeline::work::{Figures, Learn, Stream};
 use dflash_profiler::{IterationGuard, Profiler, Requests, span};
 use std::sync::Arc;
@@ -39,9 +40,10 @@ impl Learner {
 }
 
 impl Learn<Sim> for Learner {
-    fn begin(&mut self) {
+    fn begin(&mut self) -> Result<Streams, String> {
         self.stream = Some(Arc::new(self.gpu.stream(Queue::Main).clone()));
         self.since = Instant::now();
+        Ok(Streams::default())
     }
 
     fn backward(&mut self, states: &HiddenStates<i64>) -> Result<(), String> {

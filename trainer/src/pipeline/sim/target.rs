@@ -4,8 +4,9 @@ use super::Sim;
 use super::clockwork::Clockwork;
 use super::gpu::{Gpu, Queue};
 use crate::pipeline::Batch;
+use crate::pipeline::streams::Streams;
 use crate::pipeline::work::{Post, Read, Stream};
-use dflash_profiler::span;
+use dflash_profiler::{DeviceStream, span};
 use std::sync::Arc;
 
 /// A forward pass: when the device will have done it, true nanoseconds.
@@ -22,9 +23,10 @@ pub(in crate::pipeline) struct Reader {
 }
 
 impl Read<Sim> for Reader {
-    fn begin(&mut self) -> Stream {
-        self.stream = Some(Arc::new(self.gpu.stream(Queue::Main).clone()));
-        self.stream.clone()
+    fn begin(&mut self) -> Result<Streams, String> {
+        let stream = Arc::new(self.gpu.stream(Queue::Main).clone());
+        self.stream = Some(Arc::clone(&stream) as Arc<dyn DeviceStream>);
+        Ok(Streams::timed(stream))
     }
 
     fn forward(&mut self, batch: &Batch<()>) -> Result<Option<Fresh>, String> {
@@ -58,8 +60,8 @@ impl Poster {
 }
 
 impl Post<Sim> for Poster {
-    fn begin(&mut self) -> Stream {
-        Some(Arc::new(self.gpu.stream(self.queue()).clone()))
+    fn begin(&mut self) -> Result<Streams, String> {
+        Ok(Streams::timed(Arc::new(self.gpu.stream(self.queue()).clone())))
     }
 
     fn pack(&mut self, batch: &Batch<()>, fresh: Option<Fresh>) -> Result<Option<Packed>, String> {

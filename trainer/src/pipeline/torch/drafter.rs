@@ -8,8 +8,10 @@ use crate::pipeline::collective::{Collective, Ended};
 use crate::pipeline::metrics::{Batch, Metrics};
 use crate::pipeline::run::Text;
 use crate::pipeline::step::{DrafterStep, Share};
+use crate::pipeline::streams::Streams;
 use crate::pipeline::work::{Figures, Learn};
 use dflash_profiler::{IterationGuard, span};
+use dflash_torch::Handoff;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tch::{Device, Kind, Tensor};
@@ -17,6 +19,8 @@ use tch::{Device, Kind, Tensor};
 /// Trains one drafter.
 pub(in crate::pipeline) struct Learner<'a> {
     pub(in crate::pipeline) step: DrafterStep,
+    /// All drafters' devices: this one's own, and where the others' gradients come from.
+    devices: Vec<Device>,
     samples: &'a [Text],
     metrics: Metrics,
     checkpoints: Arc<Checkpoints<'a>>,
@@ -31,14 +35,15 @@ pub(in crate::pipeline) struct Learner<'a> {
 
 impl<'a> Learner<'a> {
     pub(in crate::pipeline) fn new(
-        step: DrafterStep,
+        (step, devices): (DrafterStep, &[Device]),
         samples: &'a [Text],
         checkpoints: Arc<Checkpoints<'a>>,
         learning_rate: f64,
     ) -> Self {
         let metrics = Metrics::new(step.drafter.config.block_size as usize);
         let (pending, reduced) = (Vec::new(), Vec::new());
-        Self { step, samples, metrics, checkpoints, learning_rate, pending, weight: (0.0, None), reduced }
+        let devices = devices.to_vec();
+        Self { step, devices, samples, metrics, checkpoints, learning_rate, pending, weight: (0.0, None), reduced }
     }
 
     fn rows(&self, samples: &[usize]) -> Vec<Row<'a>> {
@@ -55,18 +60,25 @@ impl<'a> Learner<'a> {
 }
 
 impl Learn<Torch<'_>> for Learner<'_> {
-    fn begin(&mut self) {
+    fn begin(&mut self) -> Result<Streams, String> {
+        let streams = Streams::enter(self.step.device(), &self.devices)?;
         self.step.watch_stream();
+        Ok(streams)
     }
 
-    fn backward(&mut self, states: &HiddenStates<Tensor>) -> Result<(), String> {
+    fn backward(&mut self, states: &HiddenStates<Handoff>) -> Result<(), String> {
         let rows = self.rows(&states.samples);
         self.weight = (0.0, None);
         if rows.is_empty() {
             return Ok(());
         }
         let share = Share { step: states.step, first_row: states.first_row };
-        let (loss, slots) = self.step.backward(&states.taps, &rows, share);
+        let taps = {
+            let device = self.step.device();
+            let _sync = states.taps.holds_up(device).then(|| span!("sync.copy"));
+            states.taps.lend(device).map_err(|error| error.to_string())?
+        };
+        let (loss, slots) = self.step.backward(&taps, &rows, share);
         self.weight = (loss.denominator, loss.divisor.as_ref().map(Tensor::shallow_clone));
         let tokens = rows.iter().map(|row| row.ids.len() as u64).sum();
         let supervised = rows.iter().map(|row| row.loss_mask.iter().filter(|&&m| m).count() as u64).sum();

@@ -1,5 +1,6 @@
 //! Hidden states that are kept between epochs.
 
+use dflash_profiler::span;
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, PoisonError};
 use tch::{Device, Tensor};
@@ -20,6 +21,8 @@ struct State {
 impl Features {
     /// Keeps the taps [b, S, n·D] of the `rows` of a batch (tap row i belongs to batch row `rows[i]`).
     pub(super) fn keep(&self, samples: &[usize], rows: &[usize], lengths: &[i64], taps: &Tensor) {
+        // From a GPU to main memory the host waits for the device.
+        let _sync = taps.device().is_cuda().then(|| span!("sync.copy"));
         for (at, &row) in rows.iter().enumerate() {
             let own = taps.get(at as i64).narrow(0, 0, lengths[row]).to_device(Device::Cpu).copy();
             self.lock().kept.insert(samples[row], own);

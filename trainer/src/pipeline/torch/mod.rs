@@ -10,21 +10,42 @@ pub(super) use target::{Poster, Reader};
 
 use super::work::{Load, World};
 use crate::model::pad_rows;
+use dflash_torch::{Handoff, Moment};
 use std::marker::PhantomData;
-use tch::Tensor;
+use tch::{Device, Tensor};
 
 /// libtorch's world.
 pub(super) struct Torch<'a>(PhantomData<&'a ()>);
 
 impl<'a> World for Torch<'a> {
     type Ids = Tensor;
-    type Fresh = Vec<Tensor>;
+    type Fresh = Fresh;
     type Packed = Vec<Tensor>;
-    type Taps = Tensor;
+    type Taps = Handoff;
     type Load = Padder;
     type Target = Reader<'a>;
     type Post = Poster<'a>;
     type Drafter = Learner<'a>;
+}
+
+/// Taps where a target's stream leaves them.
+pub(super) struct Fresh {
+    parts: Vec<Tensor>,
+    made: Moment,
+}
+
+impl Fresh {
+    /// Behind what the calling thread has queued so far.
+    fn of(parts: Vec<Tensor>) -> Result<Self, String> {
+        let made = Moment::of(&parts).map_err(|error| error.to_string())?;
+        Ok(Self { parts, made })
+    }
+
+    /// For the calling thread's streams.
+    fn take(self) -> Result<Vec<Tensor>, String> {
+        self.made.reach(&self.parts, Device::Cpu).map_err(|error| error.to_string())?;
+        Ok(self.parts)
+    }
 }
 
 /// Pads rows with zeros.

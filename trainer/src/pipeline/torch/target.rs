@@ -1,17 +1,19 @@
 //! A target's work: forward passes, packing, copies.
 
-use super::Torch;
 use super::features::Features;
+use super::{Fresh, Torch};
 use crate::config::{FeatureCache, Pipeline, Synchronisation};
+use crate::device::place;
 use crate::drafter::{Packed, packed};
 use crate::instrument;
 use crate::pipeline::Batch;
 use crate::pipeline::run::Text;
+use crate::pipeline::streams::Streams;
 use crate::pipeline::transport::{self, Transport, joined};
-use crate::pipeline::work::{Post, Read, Stream};
+use crate::pipeline::work::{Post, Read};
 use crate::target::Target;
-use dflash_profiler::{DeviceStream, span};
-use std::sync::Arc;
+use dflash_profiler::span;
+use dflash_torch::Handoff;
 use tch::{Device, Kind, Tensor};
 
 /// Runs the target over the rows of a batch that nobody has read.
@@ -24,23 +26,24 @@ pub(in crate::pipeline) struct Reader<'a> {
 }
 
 impl Read<Torch<'_>> for Reader<'_> {
-    fn begin(&mut self) -> Stream {
+    fn begin(&mut self) -> Result<Streams, String> {
+        let streams = Streams::enter(self.target.device(), &[])?;
         self.target.stream = instrument::stream(self.target.device());
-        stream(self.target.device())
+        Ok(streams)
     }
 
-    fn forward(&mut self, batch: &Batch<Tensor>) -> Result<Option<Vec<Tensor>>, String> {
+    fn forward(&mut self, batch: &Batch<Tensor>) -> Result<Option<Fresh>, String> {
         if batch.unread.is_empty() {
             return Ok(None);
         }
         let ids = {
             let _span = span!("target.upload", &self.target.stream);
             let rows: Vec<i64> = batch.unread.iter().map(|&row| row as i64).collect();
-            batch.ids.index_select(0, &Tensor::from_slice(&rows)).to_device(self.target.device())
+            place(&batch.ids.index_select(0, &Tensor::from_slice(&rows)), self.target.device())
         };
         let packed = self.packed(batch, &ids);
         let _span = span!("target.forward", &self.target.stream);
-        Ok(Some(self.target.drafter_taps(&ids, packed.as_ref(), &self.taps, self.teacher)))
+        Fresh::of(self.target.drafter_taps(&ids, packed.as_ref(), &self.taps, self.teacher)).map(Some)
     }
 }
 
@@ -80,7 +83,7 @@ impl<'a> Poster<'a> {
             device: target.device(),
             features: (config.feature_cache == FeatureCache::Memory).then_some(features),
             batched: config.synchronisation == Synchronisation::Batched,
-            transport: transport::new(config.transport),
+            transport: transport::new(config.transport, drafters.iter().any(|device| device.is_cuda())),
             drafters: drafters.to_vec(),
             width,
             kind: target.kind(),
@@ -95,14 +98,15 @@ impl<'a> Poster<'a> {
 }
 
 impl Post<Torch<'_>> for Poster<'_> {
-    fn begin(&mut self) -> Stream {
-        stream(self.device)
+    fn begin(&mut self) -> Result<Streams, String> {
+        Streams::enter(self.device, &self.drafters)
     }
 
-    fn pack(&mut self, batch: &Batch<Tensor>, fresh: Option<Vec<Tensor>>) -> Result<Option<Vec<Tensor>>, String> {
+    fn pack(&mut self, batch: &Batch<Tensor>, fresh: Option<Fresh>) -> Result<Option<Vec<Tensor>>, String> {
         if batch.samples.is_empty() {
             return Ok(Some(vec![Tensor::zeros([0, 0, self.width], (self.kind, Device::Cpu))]));
         }
+        let fresh = fresh.map(Fresh::take).transpose()?;
         let Some(features) = self.features else {
             let parts = fresh.unwrap_or_default();
             return Ok(Some(if self.batched { vec![joined(&parts)] } else { parts }));
@@ -117,15 +121,10 @@ impl Post<Torch<'_>> for Poster<'_> {
         Ok(taps.map(|taps| vec![taps]))
     }
 
-    fn copy(&mut self, packed: Vec<Tensor>, to: Option<usize>) -> Result<(Tensor, u64), String> {
+    fn copy(&mut self, packed: Vec<Tensor>, to: Option<usize>) -> Result<(Handoff, u64), String> {
         let to = to.and_then(|drafter| self.drafters.get(drafter).copied()).or_else(|| self.common());
-        let taps = self.transport.send(packed, to);
-        let bytes = taps.numel() * taps.kind().elt_size_in_bytes();
+        let taps = self.transport.send(packed, to).map_err(|error| error.to_string())?;
+        let bytes = taps.tensor().numel() * taps.tensor().kind().elt_size_in_bytes();
         Ok((taps, bytes as u64))
     }
-}
-
-/// The calling thread's stream of a device, as the loops want it.
-fn stream(device: Device) -> Stream {
-    instrument::stream(device).map(|stream| Arc::new(stream) as Arc<dyn DeviceStream>)
 }

@@ -1,0 +1,162 @@
+//! Lanes on GPUs, each on streams of its own. What needs a GPU says that it was skipped where there is none.
+
+use crate::support::{Trained, config, never_stuck, target, train_on, worst, worst_of};
+use dflash_torch::gpu_count;
+use dflash_trainer::config::{AsyncPostprocess, Config, FeatureCache, Synchronisation, Transport};
+use dflash_trainer::drafter::{DFlashDrafter, DrafterConfig, Init, Row};
+use dflash_trainer::pipeline::{DrafterStep, Text};
+use std::io::Write;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tch::{Device, Kind, Tensor};
+
+const GPU: Device = Device::Cuda(0);
+
+/// The GPUs, for one test at a time.
+fn gpus(test: &str, wanted: usize) -> Option<MutexGuard<'static, ()>> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let found = gpu_count();
+    if found < wanted {
+        let told = format!("SKIPPED {test}: it needs {wanted} GPU(s), libtorch sees {found}\n");
+        // Past the test harness, which hides what a passing test prints; and no stderr is no reason to fail.
+        let _ = std::io::stderr().write_all(told.as_bytes());
+        return None;
+    }
+    Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Texts that give a device something to do.
+fn texts() -> Vec<Text> {
+    let text = |i: usize| {
+        let length = 90 + (i * 37) % 160;
+        let id = |t: usize| ((i * 131 + t * t * 17 + t * 5) % 380) as i64;
+        Text {
+            ids: (0..length).map(id).collect(),
+            loss_mask: (0..length).map(|t| t >= 3 + i % 5).collect(),
+            ..Text::default()
+        }
+    };
+    (0..23).map(text).collect()
+}
+
+/// Many small batches.
+fn stress() -> Config {
+    let mut config = config();
+    (config.train.steps, config.train.anchors, config.profile.log_every) = (40, 24, 7);
+    config.pipeline.feature_cache = FeatureCache::Off;
+    config
+}
+
+fn trained(config: &Config, target: Device, drafters: &[Device]) -> Trained {
+    let (config, drafters) = (config.clone(), drafters.to_vec());
+    never_stuck(move || train_on(&config, &[target], &drafters, &texts()))
+}
+
+fn same_bits(config: &Config, like: &Trained, (target, drafter): (Device, Device), what: &str) {
+    let other = trained(config, target, &[drafter]);
+    assert_eq!(worst(like, &other), 0.0, "{what}");
+    assert_eq!(like.losses, other.losses, "{what}");
+}
+
+#[test]
+fn target_and_drafter_on_one_gpu_teach_what_the_cpu_teaches() {
+    let Some(_gpus) = gpus("target_and_drafter_on_one_gpu_teach_what_the_cpu_teaches", 1) else { return };
+    let config = config();
+    let [there, here] = [GPU, Device::Cpu].map(|device| trained(&config, device, &[device]));
+    assert_eq!(there.lanes, ["drafter:0", "loader", "post:0", "target:0"]);
+    let far = there.losses.iter().zip(&here.losses).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert_eq!(there.losses.len(), here.losses.len());
+    assert!(far < 2e-3, "{far}: {:?} {:?}", there.losses, here.losses);
+}
+
+#[test]
+fn no_way_between_two_streams_changes_a_bit() {
+    let Some(_gpus) = gpus("no_way_between_two_streams_changes_a_bit", 1) else { return };
+    let mut config = stress();
+    config.pipeline.async_postprocess = AsyncPostprocess::Off;
+    (config.pipeline.batch_queue, config.pipeline.hs_queue) = (1, 1);
+    let plain = trained(&config, GPU, &[GPU]);
+    same_bits(&config, &plain, (GPU, GPU), "the same again");
+    for post in [AsyncPostprocess::Off, AsyncPostprocess::On] {
+        for transport in [Transport::Host, Transport::Peer] {
+            for depth in 1..=4 {
+                (config.pipeline.async_postprocess, config.pipeline.transport) = (post, transport);
+                config.pipeline.hs_queue = depth;
+                same_bits(&config, &plain, (GPU, GPU), &format!("{post:?} {transport:?} {depth}"));
+            }
+        }
+        config.pipeline.synchronisation = Synchronisation::PerItem;
+        same_bits(&config, &plain, (GPU, GPU), "one by one");
+        config.pipeline.synchronisation = Synchronisation::Batched;
+        config.pipeline.feature_cache = FeatureCache::Memory;
+        same_bits(&config, &plain, (GPU, GPU), "features from memory");
+        config.pipeline.feature_cache = FeatureCache::Off;
+    }
+}
+
+#[test]
+fn two_drafters_on_one_gpu_equal_one_with_twice_the_batch() {
+    let Some(_gpus) = gpus("two_drafters_on_one_gpu_equal_one_with_twice_the_batch", 1) else { return };
+    let mut config = stress();
+    config.train.steps = 12;
+    let two = trained(&config, GPU, &[GPU, GPU]);
+    let again = trained(&config, GPU, &[GPU, GPU]);
+    assert_eq!(worst(&two, &again), 0.0);
+    config.train.batch *= 2;
+    let one = trained(&config, GPU, &[GPU]);
+    let far = one.losses.iter().zip(&two.losses).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(far < 2e-3, "{far}: {:?} {:?}", one.losses, two.losses);
+}
+
+#[test]
+fn a_second_gpu_changes_no_bit() {
+    let Some(_gpus) = gpus("a_second_gpu_changes_no_bit", 2) else { return };
+    let mut config = stress();
+    let plain = trained(&config, GPU, &[GPU]);
+    let second = Device::Cuda(1);
+    for transport in [Transport::Host, Transport::Peer] {
+        config.pipeline.transport = transport;
+        same_bits(&config, &plain, (GPU, second), &format!("{transport:?}"));
+    }
+    let [one, two] = [[GPU, GPU], [GPU, second]].map(|drafters| trained(&config, GPU, &drafters));
+    assert_eq!(worst(&one, &two), 0.0, "two drafters");
+}
+
+/// The same steps one after the other, all on the calling thread and its one stream. Every text is the same one, so that
+/// the order does not matter.
+fn in_one_thread(config: &Config, text: &Text, device: Device) -> Vec<(String, Tensor)> {
+    // As the lanes: sums in several threads round differently.
+    tch::set_num_threads(i32::try_from(config.pipeline.threads).unwrap());
+    let target = target(device);
+    let shape = DrafterConfig::for_target(&target.config, &config.drafter);
+    let drafter = DFlashDrafter::fresh(&shape, Init { seed: 1, final_norm: 1.0 }, Kind::Float, device);
+    let rows = (target.embedding.shallow_clone(), target.head.shallow_clone());
+    // The pipeline's way to its anchors' seed.
+    let mut step = DrafterStep::new(&config.train, drafter, rows, text.ids.iter().copied(), config.run.seed ^ 1 << 63);
+    let row = || Row { ids: &text.ids, loss_mask: &text.loss_mask, ..Row::default() };
+    let rows: Vec<_> = (0..config.train.batch).map(|_| row()).collect();
+    let ids = Tensor::from_slice(&text.ids).unsqueeze(0).repeat([rows.len() as i64, 1]).to_device(device);
+    for batch in 0..config.train.steps {
+        let taps = tch::no_grad(|| Tensor::cat(&target.features(&ids, &shape.target_layer_ids, false).taps, -1));
+        let _ = step.run(&taps, &rows, batch);
+    }
+    let host = |t: &Tensor| t.detach().to_device(Device::Cpu).copy();
+    step.drafter.parameters().iter().map(|(name, t)| (name.clone(), host(t))).collect()
+}
+
+fn as_in_one_thread(device: Device) {
+    let config = stress();
+    let text = texts().swap_remove(3);
+    let lanes = train_on(&config, &[device], &[device], &vec![text.clone(); 2 * config.train.batch]);
+    assert_eq!(worst_of(&in_one_thread(&config, &text, device), &lanes.weights), 0.0, "{device:?}");
+}
+
+#[test]
+fn lanes_learn_what_one_thread_does_on_the_cpu() {
+    never_stuck(|| as_in_one_thread(Device::Cpu));
+}
+
+#[test]
+fn lanes_learn_what_one_thread_does_on_the_default_stream() {
+    let Some(_gpus) = gpus("lanes_learn_what_one_thread_does_on_the_default_stream", 1) else { return };
+    never_stuck(|| as_in_one_thread(GPU));
+}
