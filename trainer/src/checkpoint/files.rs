@@ -92,7 +92,16 @@ fn put(part: &Path, dir: &Path) -> Result<(), CheckpointError> {
     }
 }
 
-/// Clears up after a process that died while it wrote: parts go, and what was set aside comes back.
+/// Removes a directory that whole ones lie beside: it loses its name first, so that a kill leaves no half of it.
+pub(super) fn remove_directory(dir: &Path) -> Result<(), CheckpointError> {
+    let gone = dir.with_extension(format!("removed.{PART}"));
+    if gone.exists() {
+        fs::remove_dir_all(&gone).map_err(CheckpointError::io("remove", &gone))?;
+    }
+    fs::rename(dir, &gone).and_then(|()| fs::remove_dir_all(&gone)).map_err(CheckpointError::io("remove", dir))
+}
+
+/// Clears up after a process that died while it wrote or removed: parts go, and what was set aside comes back.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -169,6 +178,20 @@ mod tests {
         }
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 4);
         assert!(write_directory(Path::new(".."), fill("x")).is_err());
+    }
+
+    #[test]
+    fn what_is_removed_has_no_name_any_more() {
+        let place = tempfile::tempdir().unwrap();
+        let dir = place.path().join("step-000001");
+        write_directory(&dir, fill("first")).unwrap();
+        // Somebody died while he removed an earlier one of that name.
+        fs::create_dir_all(place.path().join("step-000001.removed.part/export")).unwrap();
+        remove_directory(&dir).unwrap();
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+        fs::create_dir_all(place.path().join("step-000001.removed.part/export")).unwrap();
+        recover(place.path()).unwrap();
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Which checkpoints stay: the newest, and the best by tau.
 
+use super::files::remove_directory;
 use super::{CheckpointError, EVAL_JSON, STATE_TENSORS, Snapshot, State, load, read_state, seems_whole};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -109,7 +110,7 @@ pub fn prune(checkpoints: &Path, keep: usize) -> Vec<CheckpointError> {
     let kept = [best(&stored), stored.iter().max_by_key(|s| s.state.saved_unix_ns)].map(|s| s.map(|s| s.path.clone()));
     let old = if keep == 0 { 0 } else { stored.len().saturating_sub(keep) };
     let doomed = stored[..old].iter().filter(|s| !kept.iter().flatten().any(|kept| *kept == s.path));
-    doomed.filter_map(|s| fs::remove_dir_all(&s.path).map_err(CheckpointError::io("remove", &s.path)).err()).collect()
+    doomed.filter_map(|s| remove_directory(&s.path).err()).collect()
 }
 
 #[cfg(test)]
