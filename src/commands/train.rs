@@ -87,14 +87,18 @@ impl Args {
 fn time_limit(text: &str) -> Result<Duration, String> {
     let wrong = || format!("`{text}` is no time: write 90m, 12h, 30s, or [D-]HH:MM:SS");
     let number = |text: &str| text.parse::<u64>().map_err(|_| wrong());
+    let sum = |parts: &[(u64, u64)]| {
+        parts.iter().try_fold(0u64, |sum, (count, unit)| sum.checked_add(count.checked_mul(*unit)?)).ok_or_else(wrong)
+    };
     let seconds = match text.split_at_checked(text.len().saturating_sub(1)) {
         Some((count, "s")) => number(count)?,
-        Some((count, "m")) => number(count)? * 60,
-        Some((count, "h")) => number(count)? * 3600,
+        Some((count, "m")) => sum(&[(number(count)?, 60)])?,
+        Some((count, "h")) => sum(&[(number(count)?, 3_600)])?,
         _ => {
             let (days, clock) = text.split_once('-').unwrap_or(("0", text));
             let [hours, minutes, seconds] = clock.split(':').collect::<Vec<_>>()[..] else { return Err(wrong()) };
-            ((number(days)? * 24 + number(hours)?) * 60 + number(minutes)?) * 60 + number(seconds)?
+            let counts = [number(days)?, number(hours)?, number(minutes)?, number(seconds)?];
+            sum(&counts.into_iter().zip([86_400, 3_600, 60, 1]).collect::<Vec<_>>())?
         }
     };
     Ok(Duration::from_secs(seconds))
@@ -144,7 +148,7 @@ mod tests {
         let seconds = |text| time_limit(text).map(|limit| limit.as_secs());
         assert_eq!(["30s", "90m", "12h"].map(seconds), [Ok(30), Ok(5_400), Ok(43_200)]);
         assert_eq!(["01:02:03", "2-00:00:10"].map(seconds), [Ok(3_723), Ok(172_810)]);
-        for wrong in ["", "h", "90", "1:2", "1.5h", "-1s", "é"] {
+        for wrong in ["", "h", "90", "1:2", "1.5h", "-1s", "é", "18446744073709551615h", "9999999999999999-00:00:00"] {
             assert!(time_limit(wrong).unwrap_err().contains("is no time"), "{wrong}");
         }
     }

@@ -40,7 +40,15 @@ fn an_export_is_what_was_trained_and_overwrites_nothing() {
     let bytes = weights(&place.path("end"));
     fs::write(&torn, &bytes[..bytes.len() / 2]).unwrap();
     assert!(place.fails(2, &["export", "end", "-o", "x"]).contains("is no complete safetensors file"));
-    assert!(!place.path("x").exists() && !place.path("x.part").exists());
+    let left: Vec<_> =
+        fs::read_dir(place.path("")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(!left.iter().any(|name| name == "x" || name.ends_with(".part")), "{left:?}");
+
+    // What a user has beside it is not touched.
+    fs::create_dir(place.path("model.part")).unwrap();
+    fs::write(place.path("model.part/mine"), "mine").unwrap();
+    export(&[], "model.v1");
+    assert_eq!(fs::read_to_string(place.path("model.part/mine")).unwrap(), "mine");
 }
 
 #[test]
@@ -75,4 +83,29 @@ fn any_drafters_directory_is_evaluated_and_trained_on() {
     fs::write(place.config(), tuned.replace("block_size = 4", "block_size = 8")).unwrap();
     let refused = place.fails(2, &["train", "tiny.toml"]);
     assert!(refused.contains("best: block_size is 4 there and 8 in the configuration"), "{refused}");
+
+    // An evaluation compares it with what it began with; going on needs that no more.
+    fs::write(place.config(), &tuned).unwrap();
+    let both: Value =
+        serde_json::from_str(&place.ok(&["eval", run.to_str().unwrap(), "--prompts", "2", "--json"])).unwrap();
+    assert_eq!(both["trained"]["histogram"], both["untrained"]["histogram"]);
+    fs::rename(place.path("best"), place.path("moved")).unwrap();
+    let (refused, run) = (place.fails(2, &["eval", run.to_str().unwrap()]), run.to_str().unwrap());
+    assert!(refused.contains("best/config.json"), "{refused}");
+    place.ok(&["eval", run, "--control-prompts", "0"]);
+    place.ok(&["train", "--resume", run, "--steps", "3"]);
+}
+
+#[test]
+fn sliding_layers_of_a_given_drafter_do_not_win_in_silence() {
+    let place = Place::new();
+    place.ok(&["prepare", "tiny.toml"]);
+    let config = fs::read_to_string(place.config()).unwrap();
+    let slides = "[drafter]\nlayer_types = [\"sliding_attention\", \"full_attention\"]\nsliding_window = 16";
+    fs::write(place.config(), config.replace("[drafter]", slides)).unwrap();
+    let run = train(&place, &["tiny.toml", "--steps", "2"]);
+    place.ok(&["export", run.to_str().unwrap(), "-o", "slides"]);
+    fs::write(place.config(), config.replace("[drafter]", "[drafter]\ninit = \"slides\"")).unwrap();
+    let refused = place.fails(2, &["train", "tiny.toml", "--steps", "2"]);
+    assert!(refused.contains("slides: layer_types is [\"sliding_attention\",\"full_attention\"] there"), "{refused}");
 }

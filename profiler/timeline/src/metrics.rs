@@ -11,7 +11,7 @@
 //! | tokens_per_s, supervised_tokens_per_s | throughput |
 //! | simulated_acceptance_length | what the accuracies would give if tokens missed independently, without the target's own |
 //! | block_acceptance_length | leading right tokens of a block and the target's own, mean over the blocks |
-//! | skipped | steps so far whose loss or gradient was no number |
+//! | skipped | steps of this attempt so far whose loss or gradient was no number |
 //! | loss_1, loss_2, … | cross-entropy of the n-th drafted token |
 //!
 //! A value that is not known is an empty field.
@@ -72,7 +72,7 @@ pub struct MetricsRow {
     pub simulated_acceptance_length: Option<f64>,
     /// Mean over the blocks of their leading right tokens, and the target's own.
     pub block_acceptance_length: Option<f64>,
-    /// Steps since the run's beginning whose loss or gradient was no number.
+    /// Steps since the attempt's beginning whose loss or gradient was no number.
     pub skipped: Option<u64>,
     /// Cross-entropy of the first, second, … drafted token; empty if not known.
     pub slot_losses: Vec<f64>,

@@ -2,7 +2,7 @@
 
 use crate::model::ModelError;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why a checkpoint cannot be used or written.
 #[derive(Debug, thiserror::Error)]
@@ -82,6 +82,12 @@ pub enum CheckpointError {
         /// Steps made.
         steps: usize,
     },
+    /// A simulated training.
+    #[error("{run}: a simulated training has no checkpoints to go on from; leave --resume out", run = run.display())]
+    Simulated {
+        /// The run.
+        run: PathBuf,
+    },
     /// The weights are no numbers.
     #[error("`{tensor}` holds values that are no numbers: such a checkpoint is worth nothing, and is not written")]
     NotFinite {
@@ -95,6 +101,14 @@ impl CheckpointError {
     pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { action, path, source }
+    }
+
+    /// The file of a checkpoint that cannot be used. `None`: nothing is wrong with a file, or a newer version reads it.
+    pub(super) fn unusable(&self) -> Option<&Path> {
+        match self {
+            Self::Io { path, .. } | Self::Damaged { path, .. } => Some(path),
+            _ => None,
+        }
     }
 
     /// Whether it came up while writing: the training may go on without.

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 const PART: &str = "part";
 /// Ending of what is being replaced.
 const OLD: &str = "old";
+/// So many leavings of dead processes may lie beside a directory.
+const MOST_LEFT: usize = 100;
 
 /// Fills a directory beside `dir`, brings it to the disk, and gives it its name. What stood there before stays until
 /// then, and comes back if anything fails.
@@ -19,8 +21,8 @@ pub fn write_directory(
     dir: &Path,
     fill: impl FnOnce(&Path) -> Result<(), CheckpointError>,
 ) -> Result<(), CheckpointError> {
-    let part = dir.with_extension(PART);
-    let written = begin(&part).and_then(|()| fill(&part)).and_then(|()| sync_all(&part)).and_then(|()| put(&part, dir));
+    let part = begin(dir)?;
+    let written = fill(&part).and_then(|()| sync_all(&part)).and_then(|()| put(&part, dir));
     if written.is_err() {
         // It is of no use to anyone, and takes room that may be what was missing.
         let _ = fs::remove_dir_all(&part);
@@ -28,11 +30,28 @@ pub fn write_directory(
     written
 }
 
-fn begin(part: &Path) -> Result<(), CheckpointError> {
-    if part.exists() {
-        fs::remove_dir_all(part).map_err(CheckpointError::io("remove", part))?;
+/// Makes the directory beside `dir`: `NAME.PID.part`. What is there already is somebody else's, and stays.
+fn begin(dir: &Path) -> Result<PathBuf, CheckpointError> {
+    let error = CheckpointError::io("create", dir);
+    let Some(name) = dir.file_name() else { return Err(error(io::ErrorKind::InvalidInput.into())) };
+    if let Some(parent) = dir.parent() {
+        fs::create_dir_all(parent).map_err(CheckpointError::io("create", parent))?;
     }
-    fs::create_dir_all(part).map_err(CheckpointError::io("create", part))
+    // In containers process ids come again: one may have died here and left its own.
+    for count in 0..MOST_LEFT {
+        let again = if count == 0 { String::new() } else { format!("-{count}") };
+        let mut name = name.to_owned();
+        name.push(format!(".{}{again}.{PART}", std::process::id()));
+        let part = dir.with_file_name(name);
+        if part.with_extension(OLD).exists() {
+            continue;
+        }
+        match fs::create_dir(&part) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|()| part.clone()).map_err(CheckpointError::io("create", part)),
+        }
+    }
+    Err(error(io::ErrorKind::AlreadyExists.into()))
 }
 
 /// Brings a directory with all that is in it to the disk.
@@ -54,7 +73,7 @@ fn sync(path: &Path) -> Result<(), CheckpointError> {
 
 /// Renames, with what stood there set aside first: the system does not replace a directory that has entries.
 fn put(part: &Path, dir: &Path) -> Result<(), CheckpointError> {
-    let old = dir.with_extension(OLD);
+    let old = part.with_extension(OLD);
     let replaces = dir.exists() && fs::read_dir(dir).map_or(true, |mut entries| entries.next().is_some());
     if replaces {
         fs::rename(dir, &old).map_err(CheckpointError::io("set aside", dir))?;
@@ -73,7 +92,16 @@ fn put(part: &Path, dir: &Path) -> Result<(), CheckpointError> {
     }
 }
 
-/// Clears up after a process that died while it wrote: parts go, and what was set aside comes back.
+/// Removes a directory that whole ones lie beside: it loses its name first, so that a kill leaves no half of it.
+pub(super) fn remove_directory(dir: &Path) -> Result<(), CheckpointError> {
+    let gone = dir.with_extension(format!("removed.{PART}"));
+    if gone.exists() {
+        fs::remove_dir_all(&gone).map_err(CheckpointError::io("remove", &gone))?;
+    }
+    fs::rename(dir, &gone).and_then(|()| fs::remove_dir_all(&gone)).map_err(CheckpointError::io("remove", dir))
+}
+
+/// Clears up after a process that died while it wrote or removed: parts go, and what was set aside comes back.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -86,12 +114,23 @@ pub fn recover(checkpoints: &Path) -> io::Result<()> {
     for path in paths {
         match path.extension().and_then(|ending| ending.to_str()) {
             Some(PART) => fs::remove_dir_all(&path)?,
-            Some(OLD) if path.with_extension("").exists() => fs::remove_dir_all(&path)?,
-            Some(OLD) => fs::rename(&path, path.with_extension(""))?,
+            Some(OLD) if replaced(&path).exists() => fs::remove_dir_all(&path)?,
+            Some(OLD) => fs::rename(&path, replaced(&path))?,
             _ => {}
         }
     }
     Ok(())
+}
+
+/// What had been set aside as `NAME.PID.old`, or by an earlier version as `NAME.old`.
+fn replaced(old: &Path) -> PathBuf {
+    let path = old.with_extension("");
+    let id = path.extension().and_then(|id| id.to_str());
+    if id.is_some_and(|id| id.bytes().all(|b| b.is_ascii_digit() || b == b'-')) {
+        path.with_extension("")
+    } else {
+        path
+    }
 }
 
 #[cfg(test)]
@@ -120,10 +159,47 @@ mod tests {
     }
 
     #[test]
+    fn what_others_have_beside_it_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let own = std::process::id();
+        let others = ["model.part".to_owned(), "model.old".to_owned(), format!("model.v1.{own}.part")];
+        for name in &others {
+            fs::create_dir(place.path().join(name)).unwrap();
+            fs::write(place.path().join(name).join("file"), "mine").unwrap();
+        }
+        let dir = place.path().join("model.v1");
+        write_directory(&dir, fill("first")).unwrap();
+        write_directory(&dir, fill("second")).unwrap();
+        write_directory(&dir, |part| Err(CheckpointError::io("write", part)(io::ErrorKind::StorageFull.into())))
+            .unwrap_err();
+        assert_eq!(fs::read_to_string(dir.join("file")).unwrap(), "second");
+        for name in &others {
+            assert_eq!(fs::read_to_string(place.path().join(name).join("file")).unwrap(), "mine");
+        }
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 4);
+        assert!(write_directory(Path::new(".."), fill("x")).is_err());
+    }
+
+    #[test]
+    fn what_is_removed_has_no_name_any_more() {
+        let place = tempfile::tempdir().unwrap();
+        let dir = place.path().join("step-000001");
+        write_directory(&dir, fill("first")).unwrap();
+        // Somebody died while he removed an earlier one of that name.
+        fs::create_dir_all(place.path().join("step-000001.removed.part/export")).unwrap();
+        remove_directory(&dir).unwrap();
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+        fs::create_dir_all(place.path().join("step-000001.removed.part/export")).unwrap();
+        recover(place.path()).unwrap();
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    }
+
+    #[test]
     fn what_a_dead_process_left_is_cleared_up() {
         let place = tempfile::tempdir().unwrap();
         let path = |name: &str| place.path().join(name);
-        for name in ["step-000001.part", "step-000002.old", "step-000003", "step-000003.old"] {
+        let left = ["step-000001.7.part", "step-000001.part", "step-000002.old", "step-000003", "step-000003.12-1.old"];
+        for name in left.into_iter().chain(["step-000004.7.old"]) {
             fs::create_dir(path(name)).unwrap();
             fs::write(path(name).join("file"), name).unwrap();
         }
@@ -131,7 +207,7 @@ mod tests {
         let mut left: Vec<_> =
             fs::read_dir(place.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
         left.sort();
-        assert_eq!(left, ["step-000002", "step-000003"]);
+        assert_eq!(left, ["step-000002", "step-000003", "step-000004"]);
         assert_eq!(fs::read_to_string(path("step-000003").join("file")).unwrap(), "step-000003");
         recover(&path("not there")).unwrap();
     }

@@ -10,11 +10,12 @@ use std::collections::BTreeMap;
 const ASIDE: [&str; 5] = ["pipeline", "profile", "eval", "checkpoint", "sim"];
 
 /// Keys of the other sections of which the same holds; files count by their content.
-const ASIDE_KEYS: [&str; 9] = [
+const ASIDE_KEYS: [&str; 10] = [
     "run.dir",
     "run.name",
     "model.target",
     "model.dtype",
+    "drafter.init",
     "data.prompts",
     "data.heldout",
     "data.shards",
@@ -37,7 +38,7 @@ impl Identity {
         {
             for (name, value) in keys.as_object().into_iter().flatten() {
                 let name = format!("{section}.{name}");
-                if !ASIDE.contains(&section.as_str()) && !ASIDE_KEYS.contains(&name.as_str()) {
+                if !ASIDE.contains(&section.as_str()) && !aside(&name) {
                     parts.insert(name, value.clone());
                 }
             }
@@ -52,12 +53,18 @@ impl Identity {
     #[must_use]
     pub fn differences(&self, now: &Self, given: &[&str]) -> String {
         let names = self.0.keys().chain(now.0.keys().filter(|name| !self.0.contains_key(*name)));
-        let differ = |name: &&String| self.0.get(*name) != now.0.get(*name) && !given.contains(&name.as_str());
+        let differ =
+            |name: &&String| self.0.get(*name) != now.0.get(*name) && !aside(name) && !given.contains(&name.as_str());
         let sentence = |name: &String| {
             format!("{name} is {} in the checkpoint and {} now", shown(self.0.get(name)), shown(now.0.get(name)))
         };
         names.filter(differ).map(sentence).collect::<Vec<_>>().join("; ")
     }
+}
+
+/// Checkpoints of earlier versions hold such keys too.
+fn aside(name: &str) -> bool {
+    ASIDE_KEYS.contains(&name)
 }
 
 /// Twelve digits tell two hashes apart.
@@ -82,7 +89,11 @@ mod tests {
         config.pipeline.hs_queue += 1;
         config.profile.log_every += 1;
         config.run.name = "other".to_owned();
+        config.drafter.init = "where/it/lay".into();
         assert_eq!(there.differences(&Identity::new(&config, &key("aa")), &[]), "");
+        let mut older = there.clone();
+        older.0.insert("drafter.init".to_owned(), "moved/since".into());
+        assert_eq!(older.differences(&Identity::new(&config, &key("aa")), &[]), "");
         config.train.batch = 9;
         config.train.steps = 7;
         let now = Identity::new(&config, &key("bb"));

@@ -2,9 +2,9 @@
 
 use super::CheckpointError;
 use safetensors::{Dtype, SafeTensors};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 use tch::{Device, Kind, Tensor};
 
@@ -53,6 +53,25 @@ pub fn read_tensors(path: &Path, sum: u32) -> Result<Vec<(String, Tensor)>, Chec
         Ok((name, tensor))
     };
     file.tensors().into_iter().map(tensor).collect()
+}
+
+/// Whether a file of tensors is as long as its header says. Reads no tensor: a state is large.
+#[must_use]
+pub fn seems_whole(path: &Path) -> bool {
+    let header = || {
+        let mut file = File::open(path)?;
+        let all = file.metadata()?.len();
+        let mut length = [0; 8];
+        file.read_exact(&mut length)?;
+        let length = u64::from_le_bytes(length);
+        let mut header = Vec::new();
+        file.take(length.min(all)).read_to_end(&mut header)?;
+        Ok::<_, io::Error>((all, length, header))
+    };
+    let Ok((all, length, header)) = header() else { return false };
+    let Ok(tensors) = serde_json::from_slice::<serde_json::Map<String, Value>>(&header) else { return false };
+    let end = tensors.values().filter_map(|tensor| tensor["data_offsets"][1].as_u64()).max().unwrap_or(0);
+    8 + length + end == all
 }
 
 /// A tensor's little-endian bytes.

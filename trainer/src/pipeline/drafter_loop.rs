@@ -1,7 +1,7 @@
 //! The lanes `drafter:0`, `drafter:1`, …: train a drafter on hidden states, all of them in step.
 
 use super::HiddenStates;
-use super::collective::{Collective, Leave};
+use super::collective::{Collective, Leave, Threads};
 use super::observe::Step;
 use super::shared::Shared;
 use super::skips::{self, Skips};
@@ -29,6 +29,16 @@ pub(super) struct DrafterTrainLoop<'a, W: World> {
     skips: Skips,
     waits: Waits,
     made: Made,
+    /// Steps whose figures have been read back.
+    read: usize,
+}
+
+/// Why a loop ends before its time.
+enum Fault {
+    /// The work cannot go on.
+    Work(String),
+    /// Too many steps in a row were skipped: the weights are those before them, and good.
+    Skips,
 }
 
 /// What a drafter's loop leaves.
@@ -60,7 +70,17 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
     ) -> Self {
         let waits = Waits { since: Instant::now(), seconds: 0.0 };
         let made = Made { steps: shared.first, ..Made::default() };
-        Self { shared, lane: lane(group.rank()), work, group, csv, skips: Skips::default(), waits, made }
+        Self {
+            shared,
+            lane: lane(group.rank()),
+            work,
+            group,
+            csv,
+            skips: Skips::default(),
+            waits,
+            read: made.steps,
+            made,
+        }
     }
 
     /// Until the hidden states end, or another drafter does.
@@ -68,33 +88,40 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
         // They go before the work is handed to the main thread, and so all that the lane has queued is done by then.
         let streams = self.work.begin();
         let began = Instant::now();
-        let ended = streams.as_ref().map_err(Clone::clone).and_then(|_| self.loop_());
-        if ended.is_ok() && self.group.rank() == 0 {
+        let ended = streams.as_ref().map_err(|error| Fault::Work(error.clone())).and_then(|_| self.loop_());
+        if !matches!(ended, Err(Fault::Work(_))) && self.group.rank() == 0 {
             self.work.at_end(self.made.steps);
         }
         self.made.seconds = began.elapsed().as_secs_f64();
         self.group.leave(if ended.is_ok() { Leave::Done } else { Leave::Failed });
-        ended.map(|()| Learnt { work: self.work, made: self.made })
+        match ended {
+            Err(Fault::Work(cause)) => Err(cause),
+            // The first drafter says so for all, which make and skip the same steps: it knows the last checkpoint.
+            Err(Fault::Skips) if self.group.rank() == 0 => {
+                Err(skips::end_text(self.made.steps, self.work.newest().as_deref()))
+            }
+            _ => Ok(Learnt { work: self.work, made: self.made }),
+        }
     }
 
-    fn loop_(&mut self) -> Result<(), String> {
+    fn loop_(&mut self) -> Result<(), Fault> {
         let depths = Depths::new(self.shared);
         let batches = (self.shared.steps - self.shared.first.min(self.shared.steps)) * self.shared.accumulate;
         for batch in 0..batches {
             let guard = begin_iteration(self.shared.kind(batch as u64));
             let Some((states, left)) = self.wait() else {
                 guard.kind(Kind::Drain);
-                break;
+                return self.last_figures();
             };
             depths.record(left);
             flow_take(HIDDEN_STATES_FLOW + states.number);
             let own = self.shared.tokens(&states.samples);
             guard.tokens(own);
-            self.work.backward(&states)?;
+            self.work.backward(&states).map_err(Fault::Work)?;
             // A step that not all drafters can make is nobody's.
             if self.group.size() > 1 && self.work.reduce(self.group.as_mut()).is_err() {
                 guard.kind(Kind::Drain);
-                break;
+                return self.last_figures();
             }
             self.made.tokens += own;
             if !(batch + 1).is_multiple_of(self.shared.accumulate) {
@@ -127,28 +154,46 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
     fn read_back(&mut self) -> Option<Figures> {
         let step = self.made.steps;
         let due = (step as u64).is_multiple_of(self.shared.log_every) || step == self.shared.steps;
-        due.then(|| {
-            let _span = span!("sync.metrics");
-            // Another drafter that ends here ends this one at its next step.
-            self.work.figures(self.group.as_mut()).ok()
-        })
-        .flatten()
+        if !due {
+            return None;
+        }
+        self.read = step;
+        let _span = span!("sync.metrics");
+        // Another drafter that ends here ends this one at its next step.
+        self.work.figures(self.group.as_mut()).ok()
+    }
+
+    /// Reports the steps since the last reading before an end that came early.
+    fn last_figures(&mut self) -> Result<(), Fault> {
+        if self.read == self.made.steps {
+            return Ok(());
+        }
+        self.read = self.made.steps;
+        if self.group.size() == 1 {
+            let figures = {
+                let _span = span!("sync.metrics");
+                self.work.figures(self.group.as_mut()).ok()
+            };
+            let _span = span!("drafter.log");
+            return self.log(figures);
+        }
+        // Drafters end one after the other and share no figures any more; each still tells what it has skipped.
+        let mut alone: Vec<_> = Threads::group(std::slice::from_ref(&self.lane));
+        let figures = alone.first_mut().and_then(|alone| self.work.figures(alone).ok());
+        figures.map_or(Ok(()), |figures| self.check(&figures))
     }
 
     /// Reports what was read back; otherwise only counts the step. Too many losses in a row that are no numbers end the
     /// lane.
-    fn log(&mut self, figures: Option<Figures>) -> Result<(), String> {
-        let step = self.made.steps;
-        if let Some(figures) = &figures {
-            self.check(step, figures)?;
-        }
+    fn log(&mut self, figures: Option<Figures>) -> Result<(), Fault> {
+        let checked = figures.as_ref().map_or(Ok(()), |figures| self.check(figures));
         if self.group.rank() == 0 {
             self.report(figures.as_ref());
         }
         if figures.is_some() {
-            super::lane::report(self.shared.observer, &self.lane, step as u64 - 1);
+            super::lane::report(self.shared.observer, &self.lane, self.made.steps as u64 - 1);
         }
-        Ok(())
+        checked
     }
 
     fn report(&mut self, figures: Option<&Figures>) {
@@ -191,14 +236,14 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
         }
     }
 
-    fn check(&mut self, step: usize, figures: &Figures) -> Result<(), String> {
+    fn check(&mut self, figures: &Figures) -> Result<(), Fault> {
         for skipped in &figures.steps {
             if let Some(skipped) = skipped {
                 let samples = self.shared.samples;
                 self.shared.tell(&skipped.text(|i| &samples[i].name));
             }
             if !self.skips.note(skipped.is_some()) {
-                return Err(skips::end_text(step, self.work.newest().as_deref()));
+                return Err(Fault::Skips);
             }
         }
         Ok(())

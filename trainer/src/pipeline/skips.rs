@@ -1,5 +1,6 @@
 //! Steps whose loss or gradient is no number: counted, told, and after some in a row the end of the training.
 
+use crate::checkpoint::EXPORT;
 use std::path::Path;
 
 /// So many in a row end a training: what makes them is no single bad text.
@@ -53,15 +54,12 @@ impl Skips {
 
 /// Why the training ends; `last` is the newest checkpoint.
 pub(super) fn end_text(step: usize, last: Option<&Path>) -> String {
-    let resume = match last {
-        Some(last) => {
-            format!("the last good checkpoint is {}: `dflash train --resume` goes on from there", last.display())
-        }
-        None => "there is no checkpoint yet: see [checkpoint] every".to_owned(),
-    };
+    // Not by --resume: a run goes on as it was configured.
+    let init = last.map(|last| format!(" and [drafter] init = {:?}", last.join(EXPORT).display().to_string()));
     format!(
-        "{MOST} steps in a row up to step {step} had a loss or a gradient that is no number; lower the learning rate, or look \
-         for weights that are no numbers in the target; {resume}"
+        "{MOST} steps in a row up to step {step} had a loss or a gradient that is no number; look for weights that are no \
+         numbers in the target, or begin a new run with a lower learning rate{}",
+        init.unwrap_or_default()
     )
 }
 
@@ -85,9 +83,16 @@ mod tests {
             skipped.text(|i| ["", "", "", "a", "b"][i]),
             "step 7 is skipped: its loss is NaN, its gradient norm 1.5; samples a, b"
         );
+    }
+
+    #[test]
+    fn the_end_says_what_can_be_done() {
+        let text = end_text(17, Some(Path::new("c")));
+        assert!(text.contains("up to step 17 ") && !text.contains("--resume"), "{text}");
         assert!(
-            end_text(17, Some(Path::new("c"))).contains("up to step 17 ")
-                && end_text(1, None).contains("no checkpoint yet")
+            text.ends_with("begin a new run with a lower learning rate and [drafter] init = \"c/export\""),
+            "{text}"
         );
+        assert!(end_text(1, None).ends_with("or begin a new run with a lower learning rate"));
     }
 }

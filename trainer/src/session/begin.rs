@@ -6,6 +6,7 @@ use crate::checkpoint::{Identity, RunLock, Snapshot};
 use crate::config::Config;
 use crate::error::TrainError;
 use dflash_profiler::timeline::{Manifest, RunDir};
+use std::path::PathBuf;
 
 /// Where a training works.
 pub(super) struct Begin {
@@ -14,6 +15,8 @@ pub(super) struct Begin {
     pub(super) snapshot: Option<Snapshot>,
     pub(super) notes: Vec<String>,
     pub(super) lock: RunLock,
+    /// The checkpoint after the last step, if only the end of the run is left to do.
+    pub(super) complete: Option<PathBuf>,
 }
 
 impl Begin {
@@ -28,14 +31,17 @@ impl Begin {
         let Some(run) = &options.resume else {
             let run = RunDir::create(&config.run.dir, &config.run.name, manifest)?;
             let lock = RunLock::take(run.path())?;
-            return Ok(Self { run, attempt: 1, snapshot: None, notes: Vec::new(), lock });
+            return Ok(Self { run, attempt: 1, snapshot: None, notes: Vec::new(), lock, complete: None });
         };
-        let Resumed { run, manifest: before, snapshot, notes, lock } =
+        let Resumed { run, manifest: before, snapshot, notes, lock, complete } =
             resume::open(run, config, identity, &options.given)?;
+        if complete.is_some() {
+            return Ok(Self { run, attempt: before.attempt, snapshot: None, notes, lock, complete });
+        }
         (manifest.name, manifest.attempt, manifest.results) = (before.name, before.attempt + 1, before.results);
         let attempt = manifest.attempt;
         run.begin_attempt(manifest)?;
-        Ok(Self { run, attempt, snapshot: Some(snapshot), notes, lock })
+        Ok(Self { run, attempt, snapshot: Some(snapshot), notes, lock, complete })
     }
 }
 

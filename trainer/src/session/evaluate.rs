@@ -55,6 +55,8 @@ pub struct RunEvaluation {
     /// The arithmetic can tell an error of the decoding loop from rounding: not so bfloat16 on a GPU, where a pass over
     /// a block and one over the whole text differ by several steps.
     pub strict: bool,
+    /// At which the drafters and the target drew; 0: greedy.
+    pub temperature: f64,
 }
 
 impl RunEvaluation {
@@ -127,7 +129,7 @@ pub fn evaluate_drafter(
     let zeroed = control(Control::Zeroed, progress);
     let plain = control(Control::Plain, progress);
     let strict = bench.target.kind() == Kind::Float || bench.target.device() == Device::Cpu;
-    Ok(RunEvaluation { trained, untrained, zeroed, plain, strict })
+    Ok(RunEvaluation { trained, untrained, zeroed, plain, strict, temperature: bench.options.temperature })
 }
 
 /// What all three evaluations share.
@@ -146,9 +148,8 @@ impl Bench {
         let trained = drafter::load(export, kind, device)?;
         let target = Target::load(&config.model.target, kind, device)?;
         trained.config.check(&target.config, &export.join("config.json"))?;
-        let seed = i64::try_from(config.run.seed).unwrap_or(i64::MAX);
-        let init = Init { seed, final_norm: config.drafter.final_norm_init };
-        let untrained = DFlashDrafter::fresh(&trained.config, init, kind, device);
+        let controls = asked.control_prompts.unwrap_or(config.eval.control_prompts);
+        let untrained = untrained(config, (controls > 0).then_some(&target), &trained)?;
         let options = DecodeOptions {
             max_new_tokens: config.eval.max_new_tokens,
             stop_ids: target.config.eos_token_ids.clone(),
@@ -177,6 +178,22 @@ impl Bench {
     }
 }
 
+/// The drafter that the training began with: that of `[drafter] init`, or random weights. Without a `target` nobody wants
+/// it, and what it was read from may be gone.
+fn untrained(config: &Config, target: Option<&Target>, trained: &DFlashDrafter) -> Result<DFlashDrafter, TrainError> {
+    let (kind, device) =
+        trained.parameters().first().map_or((Kind::Float, Device::Cpu), |(_, w)| (w.kind(), w.device()));
+    let init = &config.drafter.init;
+    if let Some(target) = target.filter(|_| !init.as_os_str().is_empty()) {
+        let given = drafter::load(init, kind, device)?;
+        given.config.check(&target.config, &init.join("config.json"))?;
+        return Ok(given);
+    }
+    let seed = i64::try_from(config.run.seed).unwrap_or(i64::MAX);
+    let random = Init { seed, final_norm: config.drafter.final_norm_init };
+    Ok(DFlashDrafter::fresh(&trained.config, random, kind, device))
+}
+
 fn prompts(config: &Config, tools: &TextTools, longest: usize) -> Result<Vec<Vec<i64>>, TrainError> {
     let path: &PathBuf = &config.data.heldout;
     let prompts: Vec<Vec<i64>> = read_conversations(path)?.iter().map(|c| tools.prompt(c)).collect::<Result<_, _>>()?;
@@ -197,7 +214,14 @@ pub fn record_checkpoint(checkpoint: &Path, evaluation: &RunEvaluation) -> Resul
         return Ok(()); // not a figure to quote
     }
     let path = checkpoint.join(crate::checkpoint::EVAL_JSON);
-    let text = serde_json::json!({ "tau": evaluation.trained.tau, "evaluation": evaluation }).to_string() + "\n";
+    let RunEvaluation { trained, temperature, .. } = evaluation;
+    let figures = serde_json::json!({
+        "tau": trained.tau,
+        "prompts": trained.prompts,
+        "temperature": temperature,
+        "evaluation": evaluation,
+    });
+    let text = figures.to_string() + "\n";
     let beside = path.with_extension("part");
     std::fs::write(&beside, text)
         .and_then(|()| std::fs::rename(&beside, &path))

@@ -2,6 +2,7 @@
 
 mod begin;
 mod evaluate;
+mod finish;
 mod record;
 mod resume;
 mod simulate;

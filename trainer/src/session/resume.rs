@@ -15,6 +15,8 @@ pub(super) struct Resumed {
     /// What a user should know about it.
     pub(super) notes: Vec<String>,
     pub(super) lock: RunLock,
+    /// The checkpoint after the last step, if the run did not get further than that.
+    pub(super) complete: Option<PathBuf>,
 }
 
 /// Opens a run to go on in it, if its newest whole checkpoint was made from the same. `given` are keys that were changed
@@ -28,13 +30,16 @@ pub(super) fn open(run: &RunDir, config: &Config, identity: &Identity, given: &[
     if !differences.is_empty() {
         return Err(CheckpointError::Other { path, differences }.into());
     }
-    let steps = snapshot.state.step;
-    if steps >= config.train.steps {
+    let (steps, manifest) = (snapshot.state.step, run.manifest()?);
+    let complete = steps == config.train.steps && manifest.state != State::Finished;
+    if steps >= config.train.steps && !complete {
         return Err(CheckpointError::Finished { run: run.path().into(), steps }.into());
     }
     let mut notes: Vec<_> = damaged.iter().map(|error| format!("warning: {error}")).collect();
+    // Only now is it sure that the run goes on without them.
+    notes.extend(checkpoint::set_aside(&damaged).iter().map(|error| format!("warning: {error}")));
     notes.push(format!("resumed after step {steps}, from {}", path.display()));
-    Ok(Resumed { manifest: run.manifest()?, run: run.clone(), snapshot, notes, lock })
+    Ok(Resumed { manifest, run: run.clone(), snapshot, notes, lock, complete: complete.then_some(path) })
 }
 
 /// The configuration that a run was made with; `run.dir` is where it lies now.

@@ -3,6 +3,7 @@
 use super::begin::manifest;
 use super::record::start_profiler;
 use super::train::{TrainOptions, Trained, close};
+use crate::checkpoint::CheckpointError;
 use crate::config::Config;
 use crate::error::TrainError;
 use crate::events::MetricsLog;
@@ -17,6 +18,9 @@ pub(super) fn simulate(
     stop: Stop<'_>,
     begun: impl FnOnce(&RunDir),
 ) -> Result<Trained, TrainError> {
+    if let Some(run) = &options.resume {
+        return Err(CheckpointError::Simulated { run: run.path().into() }.into());
+    }
     let run = RunDir::create(&config.run.dir, &config.run.name, manifest(config, options, false))?;
     begun(&run);
     let trained = record(config, &run, observer, stop);

@@ -1,6 +1,7 @@
 //! A training run from its configuration to its exported drafter, all of it recorded in a run directory.
 
 use super::begin::Begin;
+use super::finish::finish;
 use super::record::start_profiler;
 use super::simulate::simulate;
 use super::texts::texts;
@@ -46,7 +47,7 @@ pub struct Trained {
     pub run: RunDir,
     /// Steps made; fewer than configured if it was stopped.
     pub steps: usize,
-    /// Context tokens a second, without padding.
+    /// Context tokens a second, without padding; 0 where no step was left to make, and then not in run.json.
     pub tokens_per_s: f64,
     /// Each lane's loop, in seconds by a clock that is not the profiler's.
     pub loop_seconds: Vec<(String, f64)>,
@@ -85,15 +86,20 @@ pub fn train(
     let loaded = load(config, options)?;
     let target_config = loaded.target_config.clone();
     let begin = Begin::new(config, options, &loaded.identity, on_gpu(&loaded))?;
-    let run = begin.run.clone();
+    let Begin { run, attempt, snapshot, notes, lock, complete } = begin;
     begun(&run);
-    begin.notes.iter().for_each(|note| observer.note(note));
-    let work = || record(config, loaded, &target_config, begin, observer, stop);
+    notes.iter().for_each(|note| observer.note(note));
+    if let Some(checkpoint) = complete {
+        return finish(&run, &checkpoint, &target_config, config.train.steps);
+    }
+    let work = || record(config, loaded, &target_config, (&run, attempt, snapshot), &notes, observer, stop);
     // Outside the lanes too, running out of memory arrives as a panic of tch.
     let trained = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|cause| {
         Err(TrainError::Lane { lane: "the training".to_owned(), cause: cause_text(cause.as_ref()) })
     });
     let closed = close(&run, &trained);
+    // Not before: another attempt's run.json must not be written over.
+    drop(lock);
     let trained = trained?;
     closed.map(|()| trained)
 }
@@ -103,21 +109,20 @@ fn record(
     config: &Config,
     loaded: Loaded,
     target: &TargetConfig,
-    begin: Begin,
+    (run, attempt, snapshot): (&RunDir, u32, Option<Snapshot>),
+    notes: &[String],
     observer: &dyn Observer,
     stop: Stop<'_>,
 ) -> Result<Trained, TrainError> {
-    let profiler = start_profiler(&begin.run, config, begin.attempt, on_gpu(&loaded))?;
-    begin.notes.iter().for_each(|note| profiler.mark(Severity::Info, note));
+    let profiler = start_profiler(run, config, attempt, on_gpu(&loaded))?;
+    notes.iter().for_each(|note| profiler.mark(Severity::Info, note));
     let requests = profiler.requests();
     let stop = || stop() || requests.stop();
-    // Held until the drafter is exported.
-    let Begin { run, attempt, snapshot, lock: _lock, .. } = begin;
-    let outcome = run_pipeline(config, loaded, (&run, attempt, snapshot), &profiler, observer, &stop);
+    let outcome = run_pipeline(config, loaded, (run, attempt, snapshot), &profiler, observer, &stop);
     profiler.finish();
     // After the end: the last blocks may be the ones that find no room.
     let trouble = profiler.trouble();
-    export(outcome?, target, &run, config, trouble)
+    export(outcome?, target, run, config, trouble)
 }
 
 /// Whether a worker is on a GPU.
@@ -143,8 +148,13 @@ fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
     let load = |&device: &Device| Target::load(&config.model.target, kind, device);
     let targets: Vec<_> = target_devices.iter().map(load).collect::<Result<_, _>>()?;
     let target_config = targets[0].config.clone();
-    let drafter = fresh_drafter(config, &target_config, kind, drafter_devices[0])?;
-    guard(config, &targets[0], &samples)?;
+    // All weights come from the checkpoint: what the first attempt began with need not be there any more.
+    let mut first = config.clone();
+    if options.resume.is_some() {
+        first.drafter.init = PathBuf::new();
+    }
+    let drafter = fresh_drafter(&first, &target_config, kind, drafter_devices[0])?;
+    guard(&first, &targets[0], &samples)?;
     Ok(Loaded { identity: Identity::new(config, &key), samples, targets, target_config, drafter, drafter_devices })
 }
 
@@ -237,11 +247,16 @@ fn export(
     Ok(Trained { run: run.clone(), steps, tokens_per_s, loop_seconds, drafter: Some(dir), stopped, trouble })
 }
 
+/// Nanoseconds since 1970.
+pub(super) fn ended_now() -> Option<i64> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_nanos()).ok()
+}
+
 /// Writes the outcome into run.json.
 pub(super) fn close(run: &RunDir, trained: &Result<Trained, TrainError>) -> Result<(), TrainError> {
     let mut manifest = run.manifest()?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    manifest.ended_unix_ns = i64::try_from(now.as_nanos()).ok();
+    manifest.ended_unix_ns = ended_now();
     let (state, outcome) = match trained {
         Ok(t) if t.stopped => (State::Stopped, format!("stopped after {} steps", t.steps)),
         Ok(t) => (State::Finished, format!("{} steps", t.steps)),
