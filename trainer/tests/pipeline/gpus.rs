@@ -2,7 +2,7 @@
 
 use crate::support::{Trained, config, never_stuck, target, train_on, worst, worst_of};
 use dflash_torch::gpu_count;
-use dflash_trainer::config::{AsyncPostprocess, Config, FeatureCache, Synchronisation, Transport};
+use dflash_trainer::config::{AsyncPostprocess, Config, FeatureCache, Run, Synchronisation, Transport};
 use dflash_trainer::drafter::{DFlashDrafter, DrafterConfig, Init, Row};
 use dflash_trainer::pipeline::{DrafterStep, Text};
 use std::io::Write;
@@ -51,10 +51,15 @@ fn trained(config: &Config, target: Device, drafters: &[Device]) -> Trained {
     never_stuck(move || train_on(&config, &[target], &drafters, &texts()))
 }
 
-fn same_bits(config: &Config, like: &Trained, (target, drafter): (Device, Device), what: &str) {
+/// What two runs of the very same steps may differ by on a GPU, where some sums are added up in no fixed order: 40 steps came
+/// out 7e-7 apart on an H200. Hidden states that were read too early differ by far more.
+const ROUNDING: f64 = 1e-5;
+
+fn alike(config: &Config, like: &Trained, (target, drafter): (Device, Device), what: &str) {
     let other = trained(config, target, &[drafter]);
-    assert_eq!(worst(like, &other), 0.0, "{what}");
-    assert_eq!(like.losses, other.losses, "{what}");
+    assert!(worst(like, &other) < ROUNDING, "{what}: {}", worst(like, &other));
+    let far = like.losses.iter().zip(&other.losses).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(far < ROUNDING && like.losses.len() == other.losses.len(), "{what}: {far}");
 }
 
 #[test]
@@ -69,26 +74,29 @@ fn target_and_drafter_on_one_gpu_teach_what_the_cpu_teaches() {
 }
 
 #[test]
-fn no_way_between_two_streams_changes_a_bit() {
-    let Some(_gpus) = gpus("no_way_between_two_streams_changes_a_bit", 1) else { return };
+fn no_way_between_two_streams_changes_what_is_learnt() {
+    let Some(_gpus) = gpus("no_way_between_two_streams_changes_what_is_learnt", 1) else { return };
     let mut config = stress();
     config.pipeline.async_postprocess = AsyncPostprocess::Off;
     (config.pipeline.batch_queue, config.pipeline.hs_queue) = (1, 1);
     let plain = trained(&config, GPU, &[GPU]);
-    same_bits(&config, &plain, (GPU, GPU), "the same again");
+    alike(&config, &plain, (GPU, GPU), "the same again");
+    // The comparison means something: what is learnt from other texts is far away.
+    let other = trained(&Config { run: Run { seed: 9, ..config.run.clone() }, ..config.clone() }, GPU, &[GPU]);
+    assert!(worst(&plain, &other) > 100.0 * ROUNDING);
     for post in [AsyncPostprocess::Off, AsyncPostprocess::On] {
         for transport in [Transport::Host, Transport::Peer] {
             for depth in 1..=4 {
                 (config.pipeline.async_postprocess, config.pipeline.transport) = (post, transport);
                 config.pipeline.hs_queue = depth;
-                same_bits(&config, &plain, (GPU, GPU), &format!("{post:?} {transport:?} {depth}"));
+                alike(&config, &plain, (GPU, GPU), &format!("{post:?} {transport:?} {depth}"));
             }
         }
         config.pipeline.synchronisation = Synchronisation::PerItem;
-        same_bits(&config, &plain, (GPU, GPU), "one by one");
+        alike(&config, &plain, (GPU, GPU), "one by one");
         config.pipeline.synchronisation = Synchronisation::Batched;
         config.pipeline.feature_cache = FeatureCache::Memory;
-        same_bits(&config, &plain, (GPU, GPU), "features from memory");
+        alike(&config, &plain, (GPU, GPU), "features from memory");
         config.pipeline.feature_cache = FeatureCache::Off;
     }
 }
@@ -100,7 +108,7 @@ fn two_drafters_on_one_gpu_equal_one_with_twice_the_batch() {
     config.train.steps = 12;
     let two = trained(&config, GPU, &[GPU, GPU]);
     let again = trained(&config, GPU, &[GPU, GPU]);
-    assert_eq!(worst(&two, &again), 0.0);
+    assert!(worst(&two, &again) < ROUNDING, "{}", worst(&two, &again));
     config.train.batch *= 2;
     let one = trained(&config, GPU, &[GPU]);
     let far = one.losses.iter().zip(&two.losses).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
@@ -108,17 +116,17 @@ fn two_drafters_on_one_gpu_equal_one_with_twice_the_batch() {
 }
 
 #[test]
-fn a_second_gpu_changes_no_bit() {
-    let Some(_gpus) = gpus("a_second_gpu_changes_no_bit", 2) else { return };
+fn a_second_gpu_changes_nothing() {
+    let Some(_gpus) = gpus("a_second_gpu_changes_nothing", 2) else { return };
     let mut config = stress();
     let plain = trained(&config, GPU, &[GPU]);
     let second = Device::Cuda(1);
     for transport in [Transport::Host, Transport::Peer] {
         config.pipeline.transport = transport;
-        same_bits(&config, &plain, (GPU, second), &format!("{transport:?}"));
+        alike(&config, &plain, (GPU, second), &format!("{transport:?}"));
     }
     let [one, two] = [[GPU, GPU], [GPU, second]].map(|drafters| trained(&config, GPU, &drafters));
-    assert_eq!(worst(&one, &two), 0.0, "two drafters");
+    assert!(worst(&one, &two) < ROUNDING, "two drafters: {}", worst(&one, &two));
 }
 
 /// The same steps one after the other, all on the calling thread and its one stream. Every text is the same one, so that
@@ -147,7 +155,8 @@ fn as_in_one_thread(device: Device) {
     let config = stress();
     let text = texts().swap_remove(3);
     let lanes = train_on(&config, &[device], &[device], &vec![text.clone(); 2 * config.train.batch]);
-    assert_eq!(worst_of(&in_one_thread(&config, &text, device), &lanes.weights), 0.0, "{device:?}");
+    let far = worst_of(&in_one_thread(&config, &text, device), &lanes.weights);
+    assert!(far <= if device == Device::Cpu { 0.0 } else { ROUNDING }, "{device:?}: {far}");
 }
 
 #[test]
@@ -158,5 +167,11 @@ fn lanes_learn_what_one_thread_does_on_the_cpu() {
 #[test]
 fn lanes_learn_what_one_thread_does_on_the_default_stream() {
     let Some(_gpus) = gpus("lanes_learn_what_one_thread_does_on_the_default_stream", 1) else { return };
-    never_stuck(|| as_in_one_thread(GPU));
+    never_stuck(|| {
+        let (config, text) = (stress(), texts().swap_remove(3));
+        let [one, again] = [(), ()].map(|()| in_one_thread(&config, &text, GPU));
+        // One thread and one stream: what differs here is the order of sums.
+        eprintln!("the same steps in one thread twice: {:e} apart", worst_of(&one, &again));
+        as_in_one_thread(GPU);
+    });
 }
