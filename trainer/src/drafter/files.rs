@@ -27,22 +27,6 @@ pub fn load(dir: &Path, kind: Kind, device: Device) -> Result<DFlashDrafter, Mod
     }
 }
 
-/// Writes a drafter's directory: into a folder beside it first, then renamed. An existing directory is an error.
-///
-/// # Errors
-/// The directory exists, or the disk refuses.
-pub fn save(drafter: &DFlashDrafter, target: &TargetConfig, dir: &Path) -> io::Result<()> {
-    if dir.exists() {
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("{} exists already", dir.display())));
-    }
-    let beside = dir.with_extension("part");
-    if beside.exists() {
-        std::fs::remove_dir_all(&beside)?;
-    }
-    write_into(drafter, target, &beside)?;
-    std::fs::rename(&beside, dir)
-}
-
 /// Writes a drafter's files into a directory, which is made if it is not there.
 ///
 /// # Errors

@@ -19,7 +19,7 @@ mod walk;
 pub use blocks::{Blocks, Layout, Packed, Row, Slots, layout, packed};
 pub use config::{DrafterConfig, Sliding, target_layer_ids};
 pub use context::ContextCache;
-pub use files::{load, save, write_into};
+pub use files::{load, write_into};
 pub use mask::BlockMask;
 pub use model::{DFlashDrafter, Init};
 pub use noise::Noise;

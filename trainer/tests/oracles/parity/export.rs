@@ -2,7 +2,7 @@
 
 use super::Report;
 use crate::support::{Tensors, data, json, relative, worst};
-use dflash_trainer::drafter::{BlockMask, DFlashDrafter, load, save};
+use dflash_trainer::drafter::{BlockMask, DFlashDrafter, load, write_into};
 use dflash_trainer::target::TargetConfig;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -41,7 +41,7 @@ fn parity_export() {
     let target = TargetConfig::load(&data("targets/qwen3")).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let again = folder.path().join("drafter");
-    save(&original, &target, &again).unwrap();
+    write_into(&original, &target, &again).unwrap();
     for (name, dir) in [("published", data("export/drafter")), ("saved again", again.clone())] {
         let mut line = report.line(name);
         for (kind, tolerance) in [(Kind::Float, 5e-5), (Kind::BFloat16, 0.03)] {
