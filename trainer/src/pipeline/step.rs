@@ -127,20 +127,20 @@ impl DrafterStep {
             let _span = span!("drafter.mask", &stream);
             BlockMask::new(&blocks, taps.size()[1], &self.drafter.config, self.drafter.mask, self.embedding.kind())
         };
-        let loss = self.learn(&taps, &blocks, &mask, rows, share);
+        let loss = self.learn(&taps, &blocks, mask, rows, share);
         self.losses.push(loss.mean.detach());
         (loss, blocks.slots)
     }
 
     /// Forward, loss, backward.
-    fn learn(&self, taps: &Tensor, blocks: &Blocks, mask: &BlockMask, rows: &[Row<'_>], share: Share) -> Loss {
+    fn learn(&self, taps: &Tensor, blocks: &Blocks, mask: BlockMask, rows: &[Row<'_>], share: Share) -> Loss {
         let stream = self.drafter.stream;
         let (features, teacher) = self.parts(taps);
         let pass = {
             let _span = span!("drafter.forward", &stream);
             let features = self.noise.add(&features, share.step as usize, share.first_row);
             let embedded = Tensor::embedding(&self.embedding, &blocks.ids, -1, false, false);
-            Pass::forward(&self.drafter, &features, &embedded, blocks, mask, self.settings.checkpointing)
+            Pass::forward(&self.drafter, &features, &embedded, blocks, &mask, self.settings.checkpointing)
         };
         let loss = {
             let _span = span!("drafter.loss", &stream);
@@ -150,6 +150,8 @@ impl DrafterStep {
         };
         let _span = span!("drafter.backward", &stream);
         pass.backward(&(&loss.mean / self.settings.accumulate as f64));
+        // Giving memory back takes its time, which belongs to the stage that needed it last.
+        drop((mask, features, teacher));
         loss
     }
 

@@ -79,11 +79,13 @@ impl Learn<Torch<'_>> for Learner<'_> {
             states.taps.lend(device).map_err(|error| error.to_string())?
         };
         let (loss, slots) = self.step.backward(&taps, &rows, share);
+        let _span = span!("drafter.log");
         self.weight = (loss.denominator, loss.divisor.as_ref().map(Tensor::shallow_clone));
         let tokens = rows.iter().map(|row| row.ids.len() as u64).sum();
         let supervised = rows.iter().map(|row| row.loss_mask.iter().filter(|&&m| m).count() as u64).sum();
         let block = self.step.drafter.config.block_size as usize;
         self.pending.push(Batch::new(&loss, &slots, block, &states.samples).counted(tokens, supervised));
+        drop((loss, slots, taps));
         Ok(())
     }
 
