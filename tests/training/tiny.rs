@@ -3,6 +3,7 @@
 
 use safetensors::tensor::{Dtype, TensorView};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -61,6 +62,17 @@ impl Place {
         assert_eq!(output.status.code(), Some(code), "dflash {arguments:?}\n{stderr}");
         assert!(!stderr.contains("panicked"), "{stderr}");
         stderr
+    }
+
+    /// Nanoseconds of host time by lane and stage, over a whole run.
+    pub fn sums(&self, run: &str) -> BTreeMap<(String, String), u64> {
+        let csv = fs::read_to_string(self.path(run).join("iterations.csv")).unwrap();
+        let mut sums = BTreeMap::new();
+        for line in csv.lines().skip(1) {
+            let field: Vec<_> = line.split(',').collect();
+            *sums.entry((field[3].to_owned(), field[7].to_owned())).or_default() += field[9].parse::<u64>().unwrap();
+        }
+        sums
     }
 
     fn write_model(&self) {
