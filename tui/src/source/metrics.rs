@@ -273,18 +273,20 @@ mod tests {
         MetricsWriter::open(&path, 0).and_then(|mut writer| writer.write(&row(0))).expect("a file");
         let mut text = fs::read_to_string(&path).expect("text");
         let count = 300_000;
+        let empty = ",".repeat(text.lines().next().map_or(0, |header| header.split(',').count()) - 6);
+        let line = |step: u64, loss: f64, last: &str| format!("1,1,{step},{step},{loss}{empty},{last}\n");
         for step in 1..count {
-            text += &format!("1,1,{step},{step},0.5,,,,,,\n");
+            text += &line(step, 0.5, "");
         }
         assert!(text.len() as u64 > LONG / 2);
-        text += &"1,1,300000,300000,0.25,,,,,3400.123456789,\n".repeat(text.len() / 40);
+        text += &line(300_000, 0.25, "3400.123456789").repeat(text.len() / 40);
         fs::write(&path, &text).expect("a file");
         let mut metrics = Metrics::of(path.clone());
         metrics.poll().expect("rows");
         assert_eq!((metrics.logged(), metrics.rows().first().map(|row| row.step)), (None, Some(0)));
         assert!(metrics.rows().is_sorted_by_key(|row| row.step) && metrics.rows().len() <= MOST);
         assert!(metrics.rows().iter().filter(|row| row.step < count).count() > 100);
-        fs::write(&path, text + "1,1,300001,300001,0.125,,,,,,\n").expect("a file");
+        fs::write(&path, text + &line(300_001, 0.125, "")).expect("a file");
         metrics.poll().expect("rows");
         assert_eq!(metrics.rows().last().and_then(|row| row.loss), Some(0.125));
     }
