@@ -17,7 +17,7 @@ pub(crate) use self::part::{check, part};
 use self::texts::{Moving, Texts};
 use crate::error::{Error, Result};
 use crate::kernels::{self, Capture};
-use crate::passes::Take;
+use crate::passes::{Take, Taking};
 use crate::queues;
 use crate::survey::Survey;
 use crate::window::{Selection, Window};
@@ -129,7 +129,7 @@ impl Merged {
         let mut books = Timeline::default();
         for ((run, options), place) in self.sources.iter().zip(&self.places) {
             let mut moving = Moving::new(&self.texts, place, take);
-            let timeline = dflash_timeline::visit(run, &times(options, place), &mut moving)?;
+            let timeline = dflash_timeline::visit(run, &times(options, place), &mut Taking(&mut moving))?;
             moving.account(timeline, &mut books);
         }
         Ok(books)

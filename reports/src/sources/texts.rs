@@ -6,7 +6,7 @@ use crate::passes::{Take, settled};
 use dflash_timeline::record::{
     Anchor, Counter, CounterId, Flow, Iteration, Lane, LaneId, Mark, NameId, Sample, Span, StackSample,
 };
-use dflash_timeline::{Health, Timeline, Visit};
+use dflash_timeline::{Health, Timeline};
 use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
 
@@ -103,7 +103,7 @@ fn add_health(sum: &mut Health, new: Health, first: bool) {
     sum.problems.extend(new.problems);
 }
 
-impl<T: Take> Visit for Moving<'_, T> {
+impl<T: Take> Take for Moving<'_, T> {
     fn texts(&mut self, timeline: &Timeline) {
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         let Texts { timeline: all, names, lanes, counters } = &mut *texts;
@@ -120,7 +120,8 @@ impl<T: Take> Visit for Moving<'_, T> {
     }
 
     #[inline]
-    fn span(&mut self, mut span: Span) {
+    fn span(&mut self, span: &Span) {
+        let mut span = *span;
         (span.name, span.lane, span.begin_ns) = (self.name(span.name), self.lane(span.lane), self.time(span.begin_ns));
         if let Some(device) = &mut span.device {
             device.begin_ns = device.begin_ns.saturating_add(self.place.shift_ns);
@@ -128,38 +129,40 @@ impl<T: Take> Visit for Moving<'_, T> {
         self.take.span(&span);
     }
 
-    fn iteration(&mut self, mut iteration: Iteration) {
+    fn iteration(&mut self, iteration: &Iteration) {
+        let mut iteration = *iteration;
         (iteration.lane, iteration.begin_ns) = (self.lane(iteration.lane), self.time(iteration.begin_ns));
         self.take.iteration(&iteration);
     }
 
     #[inline]
-    fn sample(&mut self, mut sample: Sample) {
+    fn sample(&mut self, sample: &Sample) {
+        let mut sample = *sample;
         let CounterId(id) = sample.counter;
         sample.counter = self.counters.get(id as usize).copied().unwrap_or(CounterId(u32::MAX));
         sample.time_ns = self.time(sample.time_ns);
         self.take.sample(&sample);
     }
 
-    fn flow(&mut self, mut flow: Flow) {
+    fn flow(&mut self, flow: &Flow) {
+        let mut flow = *flow;
         (flow.lane, flow.time_ns) = (self.lane(flow.lane), self.time(flow.time_ns));
         self.take.flow(&flow);
     }
 
-    fn mark(&mut self, mut mark: Mark) {
-        mark.time_ns = self.time(mark.time_ns);
-        self.take.mark(&mark);
+    fn mark(&mut self, mark: &Mark) {
+        self.take.mark(&Mark { time_ns: self.time(mark.time_ns), ..mark.clone() });
     }
 
-    fn anchor(&mut self, anchor: Anchor) {
-        self.anchors.push(anchor);
+    fn anchor(&mut self, anchor: &Anchor) {
+        self.anchors.push(*anchor);
     }
 
-    fn stack(&mut self, mut stack: StackSample) {
-        (stack.time_ns, stack.thread) = (self.time(stack.time_ns), self.name(stack.thread));
-        stack.lane = stack.lane.map(|lane| self.lane(lane));
-        let (mut spans, mut frames) = (std::mem::take(&mut stack.spans), std::mem::take(&mut stack.frames));
-        spans.iter_mut().chain(&mut frames).for_each(|name| *name = self.name(*name));
-        self.take.stack(&StackSample { spans, frames, ..stack });
+    fn stack(&mut self, stack: &StackSample) {
+        let moved = |names: &[NameId]| names.iter().map(|&name| self.name(name)).collect();
+        let (spans, frames) = (moved(&stack.spans), moved(&stack.frames));
+        let (time_ns, thread) = (self.time(stack.time_ns), self.name(stack.thread));
+        let lane = stack.lane.map(|lane| self.lane(lane));
+        self.take.stack(&StackSample { time_ns, thread, lane, spans, frames, ..*stack });
     }
 }

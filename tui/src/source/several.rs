@@ -70,7 +70,8 @@ impl SeveralSource {
     }
 
     fn merge(&mut self) {
-        let parts = self.runs.iter().map(|run| (run.run().clone(), run.timeline().cloned().unwrap_or_default()));
+        let nothing = Timeline::default();
+        let parts = self.runs.iter().map(|run| (run.run(), run.timeline().unwrap_or(&nothing)));
         (self.timeline, self.places) = joined(parts);
         self.problems = self.runs.iter().flat_map(|run| run.problems().iter().cloned()).collect();
         let apart = self.places.iter().filter(|place| !place.aligned);
