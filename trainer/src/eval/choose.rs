@@ -4,6 +4,7 @@
 //! min(1, p(x)/q(x)); the first that does not is replaced by one drawn from max(0, p - q).
 
 use crate::model::attention::likeliest;
+use crate::target::by_weight;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use tch::{Device, Kind, Tensor};
@@ -75,13 +76,8 @@ impl Chooser {
 
     /// One index a row, by weights [rows, V] that need not add up to one.
     fn draw(&mut self, weights: &Tensor) -> Vec<i64> {
-        let sums = weights.cumsum(-1, Kind::Double);
-        let rows = sums.size()[0];
-        let uniform: Vec<f64> = (0..rows).map(|_| self.rng.random()).collect();
-        let uniform = Tensor::from_slice(&uniform).to_device(weights.device()).view([rows, 1]);
-        // The first whose sum lies above: one of weight zero never is.
-        let below = sums.le_tensor(&(uniform * sums.narrow(1, -1, 1)));
-        integers(&below.sum_dim_intlist(-1, false, Kind::Int64))
+        let numbers: Vec<f64> = (0..weights.size()[0]).map(|_| self.rng.random()).collect();
+        integers(&by_weight(weights, &numbers))
     }
 }
 

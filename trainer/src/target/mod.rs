@@ -11,3 +11,4 @@ pub use config::{Family, TargetConfig};
 pub use generate::{Answer, GenerateOptions, generate};
 pub use model::{Features, Target};
 pub use sampling::Sampling;
+pub(crate) use sampling::by_weight;

@@ -30,15 +30,18 @@ pub(super) fn draw(logits: &Tensor, temperature: f64, chances: &mut [StdRng]) ->
     by_numbers(logits, temperature, &numbers)
 }
 
-/// Inverts the distribution function: the first token whose cumulative probability lies above the row's number in [0, 1).
 fn by_numbers(logits: &Tensor, temperature: f64, numbers: &[f64]) -> Tensor {
-    let probabilities = (logits.to_kind(Kind::Float) / temperature).softmax(-1, Kind::Float);
+    by_weight(&(logits.to_kind(Kind::Float) / temperature).softmax(-1, Kind::Float), numbers)
+}
+
+/// Inverts the distribution function of each row of weights [b, V], which need not add up to one: the first token whose
+/// cumulative weight lies above the row's number in [0, 1); ids `[b]`. One of weight zero never is.
+pub(crate) fn by_weight(weights: &Tensor, numbers: &[f64]) -> Tensor {
     // Summed in f64: over 150,000 tokens f32 would lose the tail.
-    let below = probabilities.cumsum(-1, Kind::Double);
-    let last = below.size()[1] - 1;
-    let total = below.narrow(1, last, 1);
-    let numbers = Tensor::from_slice(numbers).to_device(logits.device()).unsqueeze(1) * total;
-    below.le_tensor(&numbers).sum_dim_intlist([-1i64].as_slice(), false, Kind::Int64).clamp_max(last)
+    let sums = weights.cumsum(-1, Kind::Double);
+    let last = sums.size()[1] - 1;
+    let numbers = Tensor::from_slice(numbers).to_device(weights.device()).unsqueeze(1) * sums.narrow(1, last, 1);
+    sums.le_tensor(&numbers).sum_dim_intlist([-1i64].as_slice(), false, Kind::Int64).clamp_max(last)
 }
 
 #[cfg(test)]
