@@ -100,10 +100,27 @@ impl DFlashDrafter {
         Self { split_fc: how.split_fc, mask: how.mask, ..self }
     }
 
-    /// Computed as another one is.
+    /// Where its weights are.
     #[must_use]
-    pub fn computed_as(self, other: &Self) -> Self {
-        Self { split_fc: other.split_fc, mask: other.mask, ..self }
+    pub fn device(&self) -> Device {
+        self.parameters.first().map_or(Device::Cpu, |(_, weight)| weight.device())
+    }
+
+    /// The same drafter with weights of its own, on a device.
+    #[must_use]
+    pub fn copied_to(&self, device: Device) -> Self {
+        let _guard = tch::no_grad_guard();
+        let kind = self.parameters.first().map_or(Kind::Float, |(_, weight)| weight.kind());
+        let mut weights = self.parameters.iter();
+        // In the same order, as `build` promises.
+        let built = Self::build(&self.config, kind, device, |_, _| {
+            let weight = weights.next().map_or_else(Tensor::new, |(_, weight)| weight.detach().copy());
+            Ok::<_, std::convert::Infallible>(weight)
+        });
+        match built {
+            Ok(copy) => Self { split_fc: self.split_fc, mask: self.mask, ..copy },
+            Err(never) => match never {},
+        }
     }
 
     /// Every weight by its name in the checkpoint; the tensors share memory with the model's.

@@ -6,7 +6,7 @@ use super::observe::Observer;
 use super::scene::Scene;
 use super::step::DrafterStep;
 use super::streams::settle;
-use super::torch::{Features, Learner, Padder, Poster, Reader, Torch, replica};
+use super::torch::{Features, Learner, Padder, Poster, Reader, Torch};
 use crate::checkpoint::Snapshot;
 use crate::config::{Config, Objective};
 use crate::drafter::{DFlashDrafter, Row};
@@ -139,7 +139,7 @@ fn learners<'a>(
     let checkpoints = Arc::new(Checkpoints::new(place, target.config.clone(), saving, scene.epoch(), scene.first));
     let (train, samples) = (&parts.config.train, parts.samples);
     let learner = |&device: &Device| {
-        let drafter = replica(&parts.drafter, device);
+        let drafter = parts.drafter.copied_to(device);
         let seen = samples.iter().flat_map(|s| s.ids.iter().copied());
         let rows = (target.embedding.to_device(device), target.head.to_device(device));
         let mut step = DrafterStep::new(train, drafter, rows, seen, ANCHOR_STREAM ^ parts.config.run.seed);

@@ -154,16 +154,17 @@ fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
         first.drafter.init = PathBuf::new();
     }
     let drafter = fresh_drafter(&first, &target_config, kind, drafter_devices[0])?;
-    guard(&first, &targets[0], &samples)?;
+    guard(config, &targets[0], &drafter, &samples)?;
     Ok(Loaded { identity: Identity::new(config, &key), samples, targets, target_config, drafter, drafter_devices })
 }
 
 /// What would be learnt wrong in silence is an error here, before the first step.
-fn guard(config: &Config, target: &Target, samples: &[Text]) -> Result<(), TrainError> {
-    // Beside the target, wherever the one that learns is.
-    let drafter = fresh_drafter(config, &target.config, target.kind(), target.device())?;
+fn guard(config: &Config, target: &Target, drafter: &DFlashDrafter, samples: &[Text]) -> Result<(), TrainError> {
+    // They are looked at side by side.
+    let beside = (drafter.device() != target.device()).then(|| drafter.copied_to(target.device()));
     let texts: Vec<_> = samples.iter().map(Text::row).collect();
-    let subject = Subject { target, drafter: &drafter, rule: config.train.anchor_rule, texts: &texts };
+    let (drafter, rule) = (beside.as_ref().unwrap_or(drafter), config.train.anchor_rule);
+    let subject = Subject { target, drafter, rule, texts: &texts };
     Ok(guards::check(&subject)?)
 }
 

@@ -1,7 +1,7 @@
 //! A drafter's work: steps, and what several drafters must agree on in them.
 
 use super::Torch;
-use crate::drafter::{DFlashDrafter, Row};
+use crate::drafter::Row;
 use crate::pipeline::HiddenStates;
 use crate::pipeline::checkpoint::Checkpoints;
 use crate::pipeline::collective::{Collective, Ended};
@@ -159,20 +159,4 @@ fn set_gradient(weight: &Tensor, gradient: &Tensor) {
     }
     // tch sets no gradient; a backward pass of their product does.
     tch::with_grad(|| (weight * gradient.to_kind(weight.kind())).sum(Kind::Float).backward());
-}
-
-/// The drafter's weights, copied to a device.
-pub(in crate::pipeline) fn replica(drafter: &DFlashDrafter, device: Device) -> DFlashDrafter {
-    let _guard = tch::no_grad_guard();
-    let mut weights = drafter.parameters().iter();
-    let kind = drafter.parameters().first().map_or(Kind::Float, |(_, weight)| weight.kind());
-    let built = DFlashDrafter::build(&drafter.config, kind, device, |_, _| {
-        // In the same order, as `build` promises.
-        let weight = weights.next().map_or_else(Tensor::new, |(_, weight)| weight.detach().copy());
-        Ok::<_, std::convert::Infallible>(weight)
-    });
-    match built {
-        Ok(replica) => replica.computed_as(drafter),
-        Err(never) => match never {},
-    }
 }

@@ -4,7 +4,7 @@ mod drafter;
 mod features;
 mod target;
 
-pub(super) use drafter::{Learner, replica};
+pub(super) use drafter::Learner;
 pub(super) use features::Features;
 pub(super) use target::{Poster, Reader};
 
