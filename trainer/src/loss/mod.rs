@@ -93,8 +93,6 @@ pub struct Loss {
     pub denominator: f64,
     /// What it was divided by, where only the device knows that.
     pub divisor: Option<Tensor>,
-    /// `[M]` Bool: the slot's most likely row is its label.
-    pub correct: Tensor,
     /// Sums over slots and blocks.
     pub figures: Figures,
 }
@@ -135,9 +133,8 @@ pub fn evaluate(
     let value = &sums.numerator / &by;
     let numerator = &value * denominator;
     let mean = with_gradient(y, &gradient, &by, &value);
-    let correct = sums.correct();
     let counted = goal.reduction == Reduction::WeightedMean && goal.objective == Objective::Dpace && !slots.is_empty();
-    Loss { mean, numerator, denominator, divisor: counted.then_some(by), correct, figures }
+    Loss { mean, numerator, denominator, divisor: counted.then_some(by), figures }
 }
 
 /// A scalar of the given value, whose gradient with regard to y is `gradient / by`.
