@@ -5,37 +5,35 @@
 
 #![expect(clippy::print_stdout, reason = "a table is what this program is for")]
 
+#[path = "shared/qwen3.rs"]
+mod qwen3;
+
 use dflash_profiler::timeline::{Manifest, MetricsWriter, RunDir};
 use dflash_profiler::{Options, Profiler};
 use dflash_trainer::config::{Config, DeviceChoice, FeatureCache, Transport};
 use dflash_trainer::drafter::{DFlashDrafter, DrafterConfig, Init};
-use dflash_trainer::model::RopeScaling;
 use dflash_trainer::pipeline::{LaneReport, Observer, Parts, Saving, Step, Text, run};
-use dflash_trainer::target::{Family, Target, TargetConfig};
+use dflash_trainer::target::{Target, TargetConfig};
+use qwen3::{Shape, VOCABULARY};
 use std::path::Path;
 use tch::{Device, Kind, Tensor};
 
 type Error = Box<dyn std::error::Error>;
 
-const VOCABULARY: i64 = 151_936;
 const USAGE: &str = "usage: pipeline_throughput DIR 8b|0.6b BATCH DEPTH STEPS host|peer";
 
 fn main() -> Result<(), Error> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [dir, shape, batch, depth, steps, transport] = &arguments[..] else { return Err(USAGE.into()) };
-    let (target, tokens, anchors) = match &shape[..] {
-        "8b" => (target_config(4096, 12288, 32, 36), 3072, 512),
-        "0.6b" => (target_config(1024, 3072, 16, 28), 512, 64),
-        _ => return Err(USAGE.into()),
-    };
+    let shape = Shape::of(shape)?;
     let mut config = Config::default();
-    (config.train.batch, config.train.steps, config.train.anchors) = (batch.parse()?, steps.parse()?, anchors);
-    (config.drafter.layers, config.drafter.block_size, config.drafter.mask_token_id) = (5, 16, VOCABULARY - 1);
+    (config.train.batch, config.train.steps, config.train.anchors) = (batch.parse()?, steps.parse()?, shape.anchors);
+    config.drafter = qwen3::drafter();
     (config.pipeline.hs_queue, config.pipeline.batch_queue) = (depth.parse()?, depth.parse()?);
     config.pipeline.feature_cache = FeatureCache::Off;
     config.pipeline.transport = if transport == "peer" { Transport::Peer } else { Transport::Host };
     config.profile.log_every = 10;
-    train(&config, Path::new(dir), &target, tokens)
+    train(&config, Path::new(dir), &shape.target(), shape.tokens)
 }
 
 fn train(config: &Config, dir: &Path, target: &TargetConfig, tokens: i64) -> Result<(), Error> {
@@ -99,24 +97,4 @@ fn texts(tokens: i64) -> Vec<Text> {
         Text { loss_mask: vec![true; ids.len()], ids, ..Text::default() }
     };
     (0..64).map(text).collect()
-}
-
-fn target_config(hidden: i64, ffn: i64, heads: i64, layers: i64) -> TargetConfig {
-    TargetConfig {
-        family: Family::Qwen3,
-        hidden_size: hidden,
-        intermediate_size: ffn,
-        layers,
-        heads,
-        kv_heads: 8,
-        head_dim: 128,
-        vocab_size: VOCABULARY,
-        rms_norm_eps: 1e-6,
-        rope_theta: 1e6,
-        rope_scaling: RopeScaling::Default,
-        max_positions: 4096,
-        tied: false,
-        bos_token_id: None,
-        eos_token_ids: Vec::new(),
-    }
 }

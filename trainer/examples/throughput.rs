@@ -7,32 +7,22 @@
 
 #![expect(clippy::print_stdout, reason = "a table is what this program is for")]
 
+#[path = "shared/qwen3.rs"]
+mod qwen3;
+
 use dflash_profiler::timeline::{Manifest, RunDir};
 use dflash_profiler::{Kind, Level, Options, Profiler, begin_iteration};
-use dflash_trainer::config::{DeviceChoice, LayerType, Train};
+use dflash_trainer::config::{DeviceChoice, Train};
 use dflash_trainer::drafter::{DFlashDrafter, DrafterConfig, Init, Row};
 use dflash_trainer::instrument;
-use dflash_trainer::model::RopeScaling;
 use dflash_trainer::pipeline::DrafterStep;
-use dflash_trainer::target::{Family, Target, TargetConfig};
+use dflash_trainer::target::Target;
+use qwen3::{Shape, VOCABULARY};
 use std::path::Path;
 use std::time::Instant;
 use tch::{Device, Kind as Dtype, Tensor};
 
 type Error = Box<dyn std::error::Error>;
-
-/// A target's shape, and how its drafter is trained.
-#[derive(Clone, Copy)]
-struct Shape {
-    hidden: i64,
-    ffn: i64,
-    heads: i64,
-    layers: i64,
-    tokens: i64,
-    anchors: usize,
-}
-
-const VOCABULARY: i64 = 151_936;
 
 fn main() -> Result<(), Error> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -43,21 +33,13 @@ fn main() -> Result<(), Error> {
     for what in all {
         match what.split(':').collect::<Vec<_>>()[..] {
             ["agree"] => agree(device)?,
-            ["drafter", name, batch] => drafter(what, shape(name)?, batch.parse()?, device, Path::new(runs))?,
-            ["target", name, batch] => target(what, shape(name)?, batch.parse()?, device)?,
+            ["drafter", name, batch] => drafter(what, Shape::of(name)?, batch.parse()?, device, Path::new(runs))?,
+            ["target", name, batch] => target(what, Shape::of(name)?, batch.parse()?, device)?,
             _ => return Err(format!("what is {what}?").into()),
         }
     }
     product(device);
     Ok(())
-}
-
-fn shape(name: &str) -> Result<Shape, Error> {
-    match name {
-        "8b" => Ok(Shape { hidden: 4096, ffn: 12288, heads: 32, layers: 36, tokens: 3072, anchors: 512 }),
-        "0.6b" => Ok(Shape { hidden: 1024, ffn: 3072, heads: 16, layers: 28, tokens: 512, anchors: 64 }),
-        other => Err(format!("no shape {other}: 8b or 0.6b").into()),
-    }
 }
 
 fn drafter(what: &str, shape: Shape, batch: i64, device: Device, runs: &Path) -> Result<(), Error> {
@@ -94,7 +76,7 @@ struct Bench {
 impl Bench {
     fn new(shape: Shape, batch: i64, device: Device, seed: i64) -> Self {
         let dtype = Dtype::BFloat16;
-        let config = drafter_config(shape);
+        let config = DrafterConfig::for_target(&shape.target(), &qwen3::drafter());
         let drafter = DFlashDrafter::fresh(&config, Init { seed: 1, final_norm: 1.0 }, dtype, device);
         tch::manual_seed(seed);
         let rows = |n: i64, d: i64| (Tensor::randn([n, d], (Dtype::Float, device)) * 0.02).to_kind(dtype);
@@ -137,7 +119,7 @@ impl Bench {
 
 fn target(what: &str, shape: Shape, batch: i64, device: Device) -> Result<(), Error> {
     let _guard = tch::no_grad_guard();
-    let target = Target::random(target_config(shape), Dtype::BFloat16, device)?;
+    let target = Target::random(shape.target(), Dtype::BFloat16, device)?;
     let taps = dflash_trainer::drafter::target_layer_ids(shape.layers as usize, 5);
     let ids = Tensor::randint(VOCABULARY - 1, [batch, shape.tokens], (Dtype::Int64, device));
     let run = || {
@@ -156,7 +138,7 @@ fn target(what: &str, shape: Shape, batch: i64, device: Device) -> Result<(), Er
 fn agree(device: Device) -> Result<(), Error> {
     for own in [true, false] {
         dflash_torch::fused::enable_kernels(own);
-        let mut bench = Bench::new(Shape { layers: 28, ..shape("0.6b")? }, 2, device, 5);
+        let mut bench = Bench::new(Shape { layers: 28, ..Shape::of("0.6b")? }, 2, device, 5);
         let said: Vec<String> = (0..4)
             .map(|_| {
                 let (loss, norm) = bench.one();
@@ -205,47 +187,4 @@ fn say(what: &str, seconds: &mut [f64], tokens: i64) {
         ms(seconds[n - 1]),
         tokens as f64 / median
     );
-}
-
-fn target_config(shape: Shape) -> TargetConfig {
-    TargetConfig {
-        family: Family::Qwen3,
-        hidden_size: shape.hidden,
-        intermediate_size: shape.ffn,
-        layers: shape.layers,
-        heads: shape.heads,
-        kv_heads: 8,
-        head_dim: 128,
-        vocab_size: VOCABULARY,
-        rms_norm_eps: 1e-6,
-        rope_theta: 1e6,
-        rope_scaling: RopeScaling::Default,
-        max_positions: 4096,
-        tied: false,
-        bos_token_id: None,
-        eos_token_ids: Vec::new(),
-    }
-}
-
-fn drafter_config(shape: Shape) -> DrafterConfig {
-    DrafterConfig {
-        hidden_size: shape.hidden,
-        intermediate_size: shape.ffn,
-        layers: 5,
-        heads: shape.heads,
-        kv_heads: 8,
-        head_dim: 128,
-        vocab_size: VOCABULARY,
-        rms_norm_eps: 1e-6,
-        rope_theta: 1e6,
-        attention_bias: false,
-        max_positions: 4096,
-        block_size: 16,
-        mask_token_id: VOCABULARY - 1,
-        target_layer_ids: dflash_trainer::drafter::target_layer_ids(shape.layers as usize, 5),
-        target_layers: shape.layers,
-        initializer_range: 0.02,
-        layer_types: vec![LayerType::FullAttention; 5],
-        sliding: None,
-    }
 }

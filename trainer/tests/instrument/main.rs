@@ -1,30 +1,16 @@
 //! The adapters between libtorch and the profiler. What needs a GPU says that it was skipped where there is none.
 
-use std::io::Write;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use dflash_profiler::{AllocatorStats, DeviceEvent, DeviceStream, KernelCapture};
 use dflash_torch::gpu_count;
 use dflash_trainer::instrument::{self, KinetoCapture, TorchStream};
+use gpus::{GPU, gpus};
 use tch::{Device, Kind, Tensor};
 
-const GPU: Device = Device::Cuda(0);
-
-/// The GPUs, for one test at a time. `None` where there are fewer than `wanted`; says so on stderr, for a skipped test
-/// must not look like one that ran.
-fn gpus(test: &str, wanted: usize) -> Option<MutexGuard<'static, ()>> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    let found = gpu_count();
-    if found < wanted {
-        let told = format!("SKIPPED {test}: it needs {wanted} GPU(s), libtorch sees {found}\n");
-        // Past the test harness, which hides what a passing test prints; and no stderr is no reason to fail.
-        let _ = std::io::stderr().write_all(told.as_bytes());
-        return None;
-    }
-    Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
-}
+#[path = "../../torch/tests/shim/gpus.rs"]
+mod gpus;
 
 fn multiply(device: Device, times: usize) {
     let a = Tensor::ones([4096, 4096], (Kind::Float, device));

@@ -1,28 +1,11 @@
 //! Lanes on GPUs, each on streams of its own. What needs a GPU says that it was skipped where there is none.
 
+use crate::devices::{GPU, gpus};
 use crate::support::{Trained, config, never_stuck, target, train_on, worst, worst_of};
-use dflash_torch::gpu_count;
 use dflash_trainer::config::{AsyncPostprocess, Config, FeatureCache, Run, Synchronisation, Transport};
 use dflash_trainer::drafter::{DFlashDrafter, DrafterConfig, Init, Row};
 use dflash_trainer::pipeline::{DrafterStep, Text};
-use std::io::Write;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use tch::{Device, Kind, Tensor};
-
-const GPU: Device = Device::Cuda(0);
-
-/// The GPUs, for one test at a time.
-fn gpus(test: &str, wanted: usize) -> Option<MutexGuard<'static, ()>> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    let found = gpu_count();
-    if found < wanted {
-        let told = format!("SKIPPED {test}: it needs {wanted} GPU(s), libtorch sees {found}\n");
-        // Past the test harness, which hides what a passing test prints; and no stderr is no reason to fail.
-        let _ = std::io::stderr().write_all(told.as_bytes());
-        return None;
-    }
-    Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
-}
 
 /// Texts that give a device something to do.
 fn texts() -> Vec<Text> {

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod configs;
+#[path = "../../torch/tests/shim/gpus.rs"]
+mod devices;
 mod drafters;
 mod equality;
 mod gpus;

@@ -6,6 +6,7 @@ mod capture;
 mod capture_gpu;
 mod events;
 mod fused;
+mod gpus;
 mod optimizer;
 mod streams;
 mod support;
