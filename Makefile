@@ -3,7 +3,7 @@
 # scripts/libtorch has made links of the torch that this asks for; torch-sys itself would link its torch_cuda too.
 CARGO = env -u LIBTORCH_USE_PYTORCH cargo
 
-.PHONY: help setup demo demo-seeds test parity lint bench soak fuzz aa diagnosis
+.PHONY: help setup libtorch demo demo-seeds test parity lint bench soak fuzz aa diagnosis
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -21,9 +21,11 @@ demo-seeds: setup ## the demo over three seeds and 40 prompts
 	$(CARGO) build --release
 	scripts/demo --seeds
 
-test: ## all tests: with libtorch, then the read side without it; pandas, DuckDB and Perfetto's classes read our files
+libtorch:
 	scripts/need cargo g++ python3 pip
 	scripts/libtorch
+
+test: libtorch ## all tests: with libtorch, then the read side without it; pandas, DuckDB and Perfetto's classes read our files
 	tools=$$(scripts/test-tools) && \
 	env $$tools $(CARGO) test --workspace --exclude dflash-benches && \
 	env $$tools $(CARGO) test --no-default-features -p dflash -p dflash-profiler
@@ -39,9 +41,7 @@ soak: ## 72 simulated hours of recording (an hour; HOURS=2: minutes), 1,000 star
 fuzz: ## recordings changed at random, and read; SECONDS=60: for so long instead of 600
 	SECONDS=$(or $(SECONDS),600) cargo test -p dflash-timeline --test timeline -- --ignored --exact fuzz::for_long
 
-lint: ## formatting, clippy, documentation, shell scripts
-	scripts/need cargo g++ python3 pip
-	scripts/libtorch
+lint: libtorch ## formatting, clippy, documentation, shell scripts
 	cargo fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) clippy --no-default-features -p dflash --all-targets -- -D warnings
