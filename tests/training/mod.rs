@@ -6,6 +6,7 @@ mod export;
 mod guards;
 mod packing;
 mod prepare;
+mod ranks;
 mod resume;
 mod running;
 mod sampling;

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every tensor of a checkpoint's state, as bytes by name.
-fn state(checkpoint: &Path) -> Vec<(String, Vec<u8>)> {
+pub fn state(checkpoint: &Path) -> Vec<(String, Vec<u8>)> {
     let bytes = fs::read(checkpoint.join("state.safetensors")).unwrap();
     let file = SafeTensors::deserialize(&bytes).unwrap();
     let mut tensors: Vec<_> = file.tensors().into_iter().map(|(name, view)| (name, view.data().to_vec())).collect();

@@ -57,7 +57,8 @@ fn train(config: &Config, dir: &Path, target: &TargetConfig, tokens: i64) -> Res
         saving: Saving { attempt: 1, batches_per_step: 1, ..Saving::default() },
         resume: None,
         observer: &Printer,
-        metrics: metrics.into(),
+        metrics: Some(metrics.into()),
+        ranks: None,
         stop: &|| false,
     })?;
     println!("{first:?} to {last:?}: {} steps, {:.0} tokens/s, warm-up included", outcome.steps, outcome.tokens_per_s);

@@ -68,6 +68,9 @@ pub enum TrainError {
         /// Why.
         cause: String,
     },
+    /// Another process of the training, or how they were started.
+    #[error(transparent)]
+    Ranks(#[from] crate::ranks::RanksError),
     /// A checkpoint.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
@@ -88,6 +91,7 @@ impl TrainError {
         match self {
             Self::Lane { .. } | Self::Save { .. } => true,
             Self::Checkpoint(error) => error.while_writing(),
+            Self::Ranks(error) => error.while_running(),
             Self::Data(DataError::Io { source, .. }) => is_full(source),
             Self::Timeline(dflash_profiler::timeline::Error::Io { source, .. }) => is_full(source),
             _ => false,

@@ -28,6 +28,7 @@ pub use checkpoint::Saving;
 pub use observe::{LaneReport, Observer, StageMean, Step};
 pub use queue::{BufferedHSQueue, Depth, Room};
 pub use run::{Outcome, Parts, Stop, Text, run};
+pub use shared::Among;
 pub use sim::{Simulated, Simulation, simulate};
 pub use step::{DrafterStep, Share, Stepped, Update};
 

@@ -23,6 +23,7 @@ pub(super) fn finish(run: &RunDir, last: &Path, target: &TargetConfig, steps: us
     let (tokens_per_s, loop_seconds) = (0.0, Vec::new());
     Ok(Trained {
         run: run.clone(),
+        rank: 0,
         steps,
         tokens_per_s,
         loop_seconds,

@@ -7,6 +7,7 @@ mod record;
 mod resume;
 mod simulate;
 mod texts;
+mod together;
 mod train;
 
 pub use evaluate::{Control, EvaluateOptions, RunEvaluation, evaluate_drafter, evaluate_run, record_checkpoint};

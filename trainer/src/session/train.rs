@@ -5,8 +5,9 @@ use super::finish::finish;
 use super::record::start_profiler;
 use super::simulate::simulate;
 use super::texts::texts;
+use super::together::{Quiet, Together};
 use crate::TextTools;
-use crate::checkpoint::{self, Identity, Snapshot};
+use crate::checkpoint::{self, Identity, RunLock, Snapshot};
 use crate::config::{Config, DeviceChoice};
 use crate::data::{PreloadedDataset, cached};
 use crate::device;
@@ -17,13 +18,14 @@ use crate::guards::{self, Subject};
 use crate::pipeline::lane::cause_text;
 use crate::pipeline::{self, Observer, Parts, Saving, Stop, Text};
 use crate::prepare;
+use crate::ranks::{Facts, Launch};
 use crate::target::{Target, TargetConfig};
 use dflash_profiler::timeline::{RunDir, State};
 use dflash_profiler::{Profiler, Severity};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
-use tch::{Device, Kind};
+use tch::{Device, Kind, Tensor};
 
 /// What the command line adds to the configuration.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +40,8 @@ pub struct TrainOptions {
     pub resume: Option<RunDir>,
     /// Keys that the command line changes on purpose, and in which a checkpoint may differ: `train.steps`.
     pub given: Vec<&'static str>,
+    /// Which of several processes this is; `None`: the only one.
+    pub launch: Option<Launch>,
 }
 
 /// A finished training.
@@ -45,9 +49,11 @@ pub struct TrainOptions {
 pub struct Trained {
     /// Its run directory.
     pub run: RunDir,
+    /// Which of several processes this was, from 0.
+    pub rank: usize,
     /// Steps made; fewer than configured if it was stopped.
     pub steps: usize,
-    /// Context tokens a second, without padding; 0 where no step was left to make, and then not in run.json.
+    /// Context tokens a second of all processes, without padding; 0 where no step was left to make, and then not in run.json.
     pub tokens_per_s: f64,
     /// Each lane's loop, in seconds by a clock that is not the profiler's.
     pub loop_seconds: Vec<(String, f64)>,
@@ -69,7 +75,8 @@ struct Loaded {
     drafter_devices: Vec<Device>,
 }
 
-/// Trains a drafter. `stop` is asked now and then: true ends early with what has been learnt; `begun` is told the run directory.
+/// Trains a drafter. `stop` is asked now and then: true ends early with what has been learnt; `begun` is told the run
+/// directory, on rank 0.
 ///
 /// # Errors
 /// Bad input before anything is written; a lane that failed, with the run directory closed as failed.
@@ -80,28 +87,72 @@ pub fn train(
     stop: Stop<'_>,
     begun: impl FnOnce(&RunDir),
 ) -> Result<Trained, TrainError> {
-    if config.pipeline.is_simulated() {
-        return simulate(config, options, observer, stop, begun);
+    let together = Together::begin(config, options, &|| stop())?;
+    let quiet = Quiet { observer, rank: together.rank() };
+    let observer = if together.is_first() { observer } else { &quiet };
+    let trained = train_together(config, options, observer, stop, &together, begun);
+    if let Err(error) = &trained {
+        together.tell_failure(error);
     }
-    let loaded = load(config, options)?;
+    trained
+}
+
+fn train_together(
+    config: &Config,
+    options: &TrainOptions,
+    observer: &dyn Observer,
+    stop: Stop<'_>,
+    together: &Together,
+    begun: impl FnOnce(&RunDir),
+) -> Result<Trained, TrainError> {
+    if config.pipeline.is_simulated() {
+        return simulate(config, options, observer, stop, together, begun);
+    }
+    let loaded = load(config, options, together)?;
     let target_config = loaded.target_config.clone();
-    let begin = Begin::new(config, options, &loaded.identity, on_gpu(&loaded))?;
+    together.agree(|| started_with(&loaded))?;
+    let begin = Begin::together(together, config, options, &loaded.identity, on_gpu(&loaded))?;
     let Begin { run, attempt, snapshot, notes, lock, complete } = begin;
-    begun(&run);
+    if together.is_first() {
+        begun(&run);
+    }
     notes.iter().for_each(|note| observer.note(note));
     if let Some(checkpoint) = complete {
-        return finish(&run, &checkpoint, &target_config, config.train.steps);
+        // The export of the last checkpoint is rank 0's alone.
+        let trained = together.first_then_others(|| finish(&run, &checkpoint, &target_config, config.train.steps))?;
+        return Ok(Trained { rank: together.rank(), ..trained });
     }
-    let work = || record(config, loaded, &target_config, (&run, attempt, snapshot), &notes, observer, stop);
+    let work = || record(config, loaded, &target_config, (&run, attempt, snapshot), &notes, observer, stop, together);
     // Outside the lanes too, running out of memory arrives as a panic of tch.
     let trained = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|cause| {
         Err(TrainError::Lane { lane: "the training".to_owned(), cause: cause_text(cause.as_ref()) })
     });
-    let closed = close(&run, &trained);
+    ended(&run, together, trained, lock)
+}
+
+/// The end of a training: rank 0 says in run.json what came of it, and the others wait for that.
+pub(super) fn ended(
+    run: &RunDir,
+    together: &Together,
+    trained: Result<Trained, TrainError>,
+    lock: Option<RunLock>,
+) -> Result<Trained, TrainError> {
+    let closed = if together.is_first() { close(run, &trained) } else { Ok(()) };
     // Not before: another attempt's run.json must not be written over.
     drop(lock);
     let trained = trained?;
-    closed.map(|()| trained)
+    closed?;
+    together.sum(0.0)?;
+    Ok(trained)
+}
+
+/// What ranks compare once all is loaded: the texts, and the weights that they begin with.
+fn started_with(loaded: &Loaded) -> Facts {
+    let mut facts = loaded.identity.prepared();
+    let sum = |w: &Tensor| w.detach().to_device(Device::Cpu).to_kind(Kind::Double).sum(Kind::Double).double_value(&[]);
+    let weights: f64 = loaded.drafter.parameters().iter().map(|(_, weight)| sum(weight)).sum();
+    facts.insert("the sum of the drafter's first weights".to_owned(), weights.into());
+    facts
 }
 
 /// Trains and exports, with the profiler running.
@@ -113,16 +164,21 @@ fn record(
     notes: &[String],
     observer: &dyn Observer,
     stop: Stop<'_>,
+    together: &Together,
 ) -> Result<Trained, TrainError> {
-    let profiler = start_profiler(run, config, attempt, on_gpu(&loaded))?;
+    let start = || start_profiler(run, config, (attempt, together.rank()), on_gpu(&loaded));
+    let profiler = together.first_then_others(start)?;
+    together.record_clock(&profiler);
     notes.iter().for_each(|note| profiler.mark(Severity::Info, note));
     let requests = profiler.requests();
-    let stop = || stop() || requests.stop();
-    let outcome = run_pipeline(config, loaded, (run, attempt, snapshot), &profiler, observer, &stop);
+    let stop = || stop() || requests.stop() || together.ended().is_some();
+    let outcome = run_pipeline(config, loaded, (run, attempt, snapshot), &profiler, observer, &stop, together);
     profiler.finish();
     // After the end: the last blocks may be the ones that find no room.
     let trouble = profiler.trouble();
-    export(outcome?, target, run, config, trouble)
+    let mut outcome = outcome.map_err(|error| together.cause(error))?;
+    outcome.tokens_per_s = together.sum(outcome.tokens_per_s)?;
+    export(outcome, target, run, config, together, trouble)
 }
 
 /// Whether a worker is on a GPU.
@@ -130,7 +186,7 @@ fn on_gpu(loaded: &Loaded) -> bool {
     loaded.targets.iter().any(|t| t.device().is_cuda()) || loaded.drafter_devices.iter().any(|d| d.is_cuda())
 }
 
-fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
+fn load(config: &Config, options: &TrainOptions, together: &Together) -> Result<Loaded, TrainError> {
     // First of all, while no other thread is there: see there.
     dflash_torch::load_cuda();
     let tools = TextTools::load(&config.model.target)?;
@@ -142,7 +198,9 @@ fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
         });
     }
     let samples = texts(&PreloadedDataset::open(&config.data.shards)?, &config.data);
-    let all = |choices: Vec<DeviceChoice>| choices.into_iter().map(device::resolve).collect::<Result<Vec<_>, _>>();
+    let all = |choices: Vec<DeviceChoice>| {
+        choices.into_iter().map(|choice| device::resolve_at(choice, together.local_rank)).collect::<Result<Vec<_>, _>>()
+    };
     let (target_devices, drafter_devices) = (all(config.pipeline.targets())?, all(config.pipeline.drafters())?);
     let kind = device::kind(config.model.dtype, target_devices[0]);
     let load = |&device: &Device| Target::load(&config.model.target, kind, device);
@@ -155,7 +213,8 @@ fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
     }
     let drafter = fresh_drafter(&first, &target_config, kind, drafter_devices[0])?;
     guard(config, &targets[0], &drafter, &samples)?;
-    Ok(Loaded { identity: Identity::new(config, &key), samples, targets, target_config, drafter, drafter_devices })
+    let identity = Identity::new(config, &key, together.drafters());
+    Ok(Loaded { identity, samples, targets, target_config, drafter, drafter_devices })
 }
 
 /// What would be learnt wrong in silence is an error here, before the first step.
@@ -210,6 +269,7 @@ fn run_pipeline(
     profiler: &Profiler,
     observer: &dyn Observer,
     stop: Stop<'_>,
+    together: &Together,
 ) -> Result<pipeline::Outcome, TrainError> {
     let slots = loaded.drafter.config.block_size as usize - 1;
     let checkpoints = run.checkpoints();
@@ -224,7 +284,8 @@ fn run_pipeline(
         saving: saving(config, attempt, loaded.identity),
         resume,
         observer,
-        metrics: MetricsLog::open(run, slots)?,
+        metrics: together.is_first().then(|| MetricsLog::open(run, slots)).transpose()?,
+        ranks: together.ranks(),
         stop,
     })
 }
@@ -239,13 +300,16 @@ fn export(
     target: &TargetConfig,
     run: &RunDir,
     config: &Config,
+    together: &Together,
     trouble: Option<String>,
 ) -> Result<Trained, TrainError> {
-    let dir = run.checkpoints().join("export");
-    checkpoint::export(&outcome.drafter, target, &dir)?;
+    let (dir, rank) = (run.checkpoints().join("export"), together.rank());
+    if together.is_first() {
+        checkpoint::export(&outcome.drafter, target, &dir)?;
+    }
     let pipeline::Outcome { steps, tokens_per_s, loop_seconds, .. } = outcome;
     let stopped = steps < config.train.steps;
-    Ok(Trained { run: run.clone(), steps, tokens_per_s, loop_seconds, drafter: Some(dir), stopped, trouble })
+    Ok(Trained { run: run.clone(), rank, steps, tokens_per_s, loop_seconds, drafter: Some(dir), stopped, trouble })
 }
 
 /// Nanoseconds since 1970.
