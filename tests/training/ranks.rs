@@ -248,3 +248,21 @@ fn a_signal_to_one_rank_stops_all_after_the_same_step() {
     drop(crowd);
     assert!(newest(&run) > stopped);
 }
+
+#[test]
+fn a_rank_that_hangs_is_named_once_it_has_been_silent_for_long_enough() {
+    let place = Place::new();
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs/sim/one_and_one.toml");
+    let config = fs::read_to_string(shipped).unwrap().replace("[pipeline]", "[pipeline]\nsilence_seconds = 10");
+    fs::write(place.path("sim.toml"), config).unwrap();
+    let endless = ["sim.toml", "--steps", "1000000"];
+    let mut crowd = Crowd::start(&place, [&endless, &endless]);
+    crowd.hears(0, "drafter:0 iteration");
+    crowd.signal(1, "-STOP");
+    assert_eq!(crowd.code(0), Some(4), "{}", crowd.said(0));
+    let said = crowd.said(0);
+    assert!(said.contains("rank 1 (process ") && said.contains("has said nothing for 10s"), "{said}");
+    // It hears of its end as soon as it goes on.
+    crowd.signal(1, "-CONT");
+    assert_eq!(crowd.code(1), Some(4), "{}", crowd.said(1));
+}

@@ -122,7 +122,7 @@ fn train_together(
         let trained = together.first_then_others(|| finish(&run, &checkpoint, &target_config, config.train.steps))?;
         return Ok(Trained { rank: together.rank(), ..trained });
     }
-    let work = || record(config, loaded, &target_config, (&run, attempt, snapshot), &notes, observer, stop, together);
+    let work = || record(config, loaded, &target_config, (&run, attempt, snapshot), &notes, (observer, stop), together);
     // Outside the lanes too, running out of memory arrives as a panic of tch.
     let trained = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|cause| {
         Err(TrainError::Lane { lane: "the training".to_owned(), cause: cause_text(cause.as_ref()) })
@@ -162,8 +162,7 @@ fn record(
     target: &TargetConfig,
     (run, attempt, snapshot): (&RunDir, u32, Option<Snapshot>),
     notes: &[String],
-    observer: &dyn Observer,
-    stop: Stop<'_>,
+    (observer, stop): (&dyn Observer, Stop<'_>),
     together: &Together,
 ) -> Result<Trained, TrainError> {
     let start = || start_profiler(run, config, (attempt, together.rank()), on_gpu(&loaded));
