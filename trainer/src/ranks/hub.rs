@@ -90,6 +90,10 @@ impl Hub {
             return self.end(rank, problem);
         }
         state.parts[rank] = Some(value);
+        if let Some(early) = state.who_left() {
+            drop(state);
+            return self.end(early, LEFT_EARLY.to_owned());
+        }
         if state.parts.iter().any(Option::is_none) {
             return;
         }
@@ -133,8 +137,14 @@ impl Hub {
     }
 
     fn left(&self, rank: usize) {
-        if let Some(Some(member)) = self.lock().members.get_mut(rank) {
+        let mut state = self.lock();
+        if let Some(Some(member)) = state.members.get_mut(rank) {
             member.left = true;
+        }
+        let awaited = state.parts.iter().any(Option::is_some);
+        drop(state);
+        if awaited {
+            self.end(rank, LEFT_EARLY.to_owned());
         }
         self.changed.notify_all();
     }
@@ -145,7 +155,15 @@ impl Hub {
     }
 }
 
+/// What becomes of a rank that the others still wait for.
+const LEFT_EARLY: &str = "has ended before the others";
+
 impl State {
+    /// A rank that has said goodbye.
+    fn who_left(&self) -> Option<usize> {
+        self.members.iter().position(|member| member.as_ref().is_some_and(|member| member.left))
+    }
+
     /// To all ranks but 0. Who does not listen any more is noticed by the thread that reads from it.
     fn tell(&self, message: &Down) {
         for member in self.members.iter().flatten().filter(|member| !member.left) {

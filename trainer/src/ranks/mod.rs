@@ -161,6 +161,9 @@ impl Ranks {
 
 impl Drop for Ranks {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.fail("it panicked");
+        }
         match &self.side {
             Side::Hub(hub) => hub.linger(LINGER),
             Side::Link(link) => link.close(),

@@ -71,6 +71,29 @@ fn who_fails_is_named_to_all_with_its_cause() {
 }
 
 #[test]
+fn who_leaves_or_panics_while_others_wait_is_named() {
+    let errors = all(2, PATIENT, |ranks| {
+        if ranks.rank() == 1 {
+            drop(ranks);
+            return String::new();
+        }
+        ranks.gather(&0).unwrap_err().to_string()
+    });
+    assert!(errors[0].starts_with("rank 1 (") && errors[0].ends_with("has ended before the others"), "{errors:?}");
+    let errors = all(2, PATIENT, |ranks| {
+        if ranks.rank() == 1 {
+            let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+                let _ranks = ranks;
+                panic!("planted");
+            }));
+            return format!("{}", died.is_err());
+        }
+        ranks.gather(&0).unwrap_err().to_string()
+    });
+    assert!(errors[0].ends_with("failed: it panicked") && errors[1] == "true", "{errors:?}");
+}
+
+#[test]
 fn who_falls_silent_is_named_after_a_while() {
     // A connection on which nothing is said, as of a process that was stopped.
     let [first, second] = &launches(2)[..] else { unreachable!() };

@@ -118,9 +118,7 @@ fn train_together(
     }
     notes.iter().for_each(|note| observer.note(note));
     if let Some(checkpoint) = complete {
-        // The export of the last checkpoint is rank 0's alone.
-        let trained = together.first_then_others(|| finish(&run, &checkpoint, &target_config, config.train.steps))?;
-        return Ok(Trained { rank: together.rank(), ..trained });
+        return finish(&run, &checkpoint, &target_config, config.train.steps, together);
     }
     let work = || record(config, loaded, &target_config, (&run, attempt, snapshot), &notes, (observer, stop), together);
     // Outside the lanes too, running out of memory arrives as a panic of tch.
