@@ -1,4 +1,5 @@
 //! Two members of a group; each would be a process, but c10d's classes do not mind.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use dflash_torch::{Gloo, Member, Rendezvous, Store};
 use std::net::TcpListener;

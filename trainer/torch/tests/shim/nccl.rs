@@ -1,4 +1,5 @@
 //! NCCL: refused by name where it is not there; with GPUs, sums of one and of two of them.
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::gpus::gpus;
 use dflash_torch::{Nccl, NcclId, Priority, Stream};
