@@ -3,6 +3,7 @@
 mod begin;
 mod evaluate;
 mod finish;
+mod random;
 mod record;
 mod resume;
 mod simulate;

@@ -1,6 +1,7 @@
 //! A drafter's work: steps, and what several drafters must agree on in them.
 
 use super::Torch;
+use super::rehearsal::{Largest, set_by};
 use crate::drafter::Row;
 use crate::pipeline::HiddenStates;
 use crate::pipeline::checkpoint::Checkpoints;
@@ -15,6 +16,9 @@ use dflash_torch::Handoff;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tch::{Device, Kind, Tensor};
+
+/// Numbers on the device that may wait to be read: some ten a step, 512 bytes each.
+const FIGURES: usize = 20_000;
 
 /// Trains one drafter.
 pub(in crate::pipeline) struct Learner<'a> {
@@ -31,6 +35,8 @@ pub(in crate::pipeline) struct Learner<'a> {
     weight: (f64, Option<Tensor>),
     /// Gradients of the step that is under way, of all drafters together; none with one drafter.
     reduced: Vec<Tensor>,
+    /// The batch that needs most memory, and the numbers that a token of its hidden states has.
+    largest: (Largest, i64),
 }
 
 impl<'a> Learner<'a> {
@@ -39,11 +45,24 @@ impl<'a> Learner<'a> {
         samples: &'a [Text],
         checkpoints: Arc<Checkpoints<'a>>,
         learning_rate: f64,
+        largest: (Largest, i64),
     ) -> Self {
         let metrics = Metrics::new(step.drafter.config.block_size as usize);
         let (pending, reduced) = (Vec::new(), Vec::new());
         let devices = devices.to_vec();
-        Self { step, devices, samples, metrics, checkpoints, learning_rate, pending, weight: (0.0, None), reduced }
+        let weight = (0.0, None);
+        Self { step, devices, samples, metrics, checkpoints, learning_rate, pending, weight, reduced, largest }
+    }
+
+    /// A step on hidden states that are zeros, and room for figures that wait to be read.
+    fn rehearse(&mut self) {
+        let (largest, width) = &self.largest;
+        let ([rows, tokens], device) = (largest.size(self.samples), self.step.device());
+        let taps = Tensor::zeros([rows, tokens, *width], (self.step.kind(), device));
+        set_by(1, &taps.size(), (taps.kind(), device));
+        let samples = self.rows(&largest.samples);
+        largest.clone().rehearse(device, || self.step.rehearse(&taps, &samples));
+        set_by(FIGURES, &[1], (Kind::Float, device));
     }
 
     fn rows(&self, samples: &[usize]) -> Vec<Row<'a>> {
@@ -63,6 +82,9 @@ impl Learn<Torch<'_>> for Learner<'_> {
     fn begin(&mut self) -> Result<Streams, String> {
         let streams = Streams::enter(self.step.device(), &self.devices)?;
         self.step.watch_stream();
+        if self.step.device().is_cuda() {
+            self.rehearse();
+        }
         Ok(streams)
     }
 
