@@ -126,6 +126,8 @@ impl Bench {
                 let mode = if recorded { Mode::Stages } else { Mode::Off };
                 seconds[usize::from(recorded)] += self.block(mode, round, &mut Vec::new())? / 2.0;
             }
+            let ms = seconds.map(|seconds| seconds / self.steps as f64 * 1e3);
+            println!("round {round}: off {:.3} ms, stages {:.3} ms a step", ms[0], ms[1]);
             all.push([Some(seconds[0]), Some(seconds[1]), None, None]);
         }
         Ok(all)
