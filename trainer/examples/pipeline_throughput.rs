@@ -56,6 +56,8 @@ fn train(config: &Config, dir: &Path, target: &TargetConfig, tokens: i64) -> Res
         checkpoints: &checkpoints.join("none"),
         saving: Saving { attempt: 1, batches_per_step: 1, ..Saving::default() },
         resume: None,
+        held_out: None,
+        features: None,
         observer: &Printer,
         metrics: metrics.into(),
         stop: &|| false,

@@ -2,9 +2,11 @@
 
 use super::Torch;
 use crate::drafter::Row;
+use crate::eval::RunEvaluation;
 use crate::pipeline::HiddenStates;
 use crate::pipeline::checkpoint::Checkpoints;
 use crate::pipeline::collective::{Collective, Ended};
+use crate::pipeline::held_out::Bench;
 use crate::pipeline::metrics::{Batch, Metrics};
 use crate::pipeline::run::Text;
 use crate::pipeline::step::{DrafterStep, Share};
@@ -14,6 +16,7 @@ use dflash_profiler::{IterationGuard, span};
 use dflash_torch::Handoff;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use tch::{Device, Kind, Tensor};
 
 /// Trains one drafter.
@@ -31,6 +34,10 @@ pub(in crate::pipeline) struct Learner<'a> {
     weight: (f64, Option<Tensor>),
     /// Gradients of the step that is under way, of all drafters together; none with one drafter.
     reduced: Vec<Tensor>,
+    /// What it is evaluated on, if it is.
+    bench: Option<Bench>,
+    /// The last evaluation, and after how many steps it was.
+    evaluated: Option<(usize, RunEvaluation)>,
 }
 
 impl<'a> Learner<'a> {
@@ -43,7 +50,29 @@ impl<'a> Learner<'a> {
         let metrics = Metrics::new(step.drafter.config.block_size as usize);
         let (pending, reduced) = (Vec::new(), Vec::new());
         let devices = devices.to_vec();
-        Self { step, devices, samples, metrics, checkpoints, learning_rate, pending, weight: (0.0, None), reduced }
+        Self {
+            step,
+            devices,
+            samples,
+            metrics,
+            checkpoints,
+            learning_rate,
+            pending,
+            weight: (0.0, None),
+            reduced,
+            bench: None,
+            evaluated: None,
+        }
+    }
+
+    /// Evaluated on a bench.
+    pub(in crate::pipeline) fn on(self, bench: Option<Bench>) -> Self {
+        Self { bench, ..self }
+    }
+
+    /// What an evaluation after `steps` steps has found, if there was one.
+    pub(in crate::pipeline) fn found(&self, steps: usize) -> Option<RunEvaluation> {
+        self.evaluated.clone().filter(|(at, _)| *at == steps).map(|(_, found)| found)
     }
 
     fn rows(&self, samples: &[usize]) -> Vec<Row<'a>> {
@@ -128,8 +157,8 @@ impl Learn<Torch<'_>> for Learner<'_> {
             block_acceptance: Some(reading.block_acceptance),
             steps: sums.steps,
             gradient_norm: Some(reading.gradient_norm),
-            tokens_per_s: reading.tokens_per_s,
-            supervised_per_s: reading.supervised_per_s,
+            tokens_per_s: Some(reading.tokens_per_s),
+            supervised_per_s: Some(reading.supervised_per_s),
         })
     }
 
@@ -139,6 +168,20 @@ impl Learn<Torch<'_>> for Learner<'_> {
 
     fn after_step(&mut self, pass: &IterationGuard, step: usize) {
         self.checkpoints.after_step(pass, &self.step, step);
+    }
+
+    fn evaluate(&mut self, step: usize, go_on: &dyn Fn() -> bool) -> Result<Option<RunEvaluation>, String> {
+        let Some(bench) = &self.bench else { return Ok(None) };
+        let found = bench.evaluate(&self.step.drafter, go_on)?;
+        if let Some(found) = found.as_ref().filter(|found| found.counts()) {
+            self.checkpoints.evaluated(step, found);
+            self.evaluated = Some((step, found.clone()));
+        }
+        Ok(found)
+    }
+
+    fn paused(&mut self, time: Duration) {
+        self.metrics.paused(time);
     }
 
     fn at_end(&mut self, steps: usize) {
