@@ -4,12 +4,15 @@ use super::DrafterStep;
 use super::lane::cause_text;
 use super::observe::Observer;
 use crate::checkpoint::{self, CheckpointError, Identity, Loader, State};
+use crate::eval::RunEvaluation;
 use crate::target::TargetConfig;
 use dflash_profiler::timeline::record::Severity;
 use dflash_profiler::{IterationGuard, Kind, Profiler, Requests, begin_iteration, span};
+use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What a training's checkpoints have in common.
@@ -25,6 +28,8 @@ pub struct Saving {
     pub seed: u64,
     /// Batches that a step takes from the loader.
     pub batches_per_step: u64,
+    /// Batches come as several targets make them.
+    pub arrival: bool,
     /// What the training is made from.
     pub identity: Identity,
     /// None is written: what is trained is not worth it.
@@ -44,6 +49,8 @@ pub(super) struct Checkpoints<'a> {
     epoch: u64,
     /// Step of the newest that was written, or that was resumed from.
     newest: AtomicUsize,
+    /// The last evaluation's step and figures.
+    evaluated: Mutex<Option<(usize, Value)>>,
 }
 
 /// Where checkpoints go and who is told.
@@ -57,8 +64,8 @@ impl<'a> Checkpoints<'a> {
     /// `first`: steps that have been made already.
     pub(super) fn new(place: Place<'a>, target: TargetConfig, saving: Saving, epoch: u64, first: usize) -> Self {
         let Place { profiler, observer, directory } = place;
-        let newest = AtomicUsize::new(first);
-        Self { requests: profiler.requests(), profiler, observer, target, directory, saving, epoch, newest }
+        let (newest, evaluated) = (AtomicUsize::new(first), Mutex::default());
+        Self { requests: profiler.requests(), profiler, observer, target, directory, saving, epoch, newest, evaluated }
     }
 
     /// Writes one after `step` steps, if it is time or somebody asks; the pass becomes one of its own kind. What fails
@@ -88,6 +95,24 @@ impl<'a> Checkpoints<'a> {
         }
     }
 
+    /// Takes note of what an evaluation after `step` steps has found: for the checkpoint of that step, which is there or
+    /// will be.
+    pub(super) fn evaluated(&self, step: usize, evaluation: &RunEvaluation) {
+        *self.evaluated.lock().unwrap_or_else(PoisonError::into_inner) = Some((step, evaluation.figures()));
+        if step == self.newest.load(Ordering::Relaxed) {
+            self.write_figures(step);
+            self.prune();
+        }
+    }
+
+    fn write_figures(&self, step: usize) {
+        let evaluated = self.evaluated.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some((_, figures)) = evaluated.filter(|(at, _)| *at == step) else { return };
+        if let Err(error) = checkpoint::write_figures(&checkpoint::directory(self.directory, step), &figures) {
+            self.warn(&format!("checkpoint: {error}"));
+        }
+    }
+
     /// The newest, if there is one.
     pub(super) fn newest(&self) -> Option<PathBuf> {
         let step = self.newest.load(Ordering::Relaxed);
@@ -106,6 +131,7 @@ impl<'a> Checkpoints<'a> {
                 self.newest.store(step, Ordering::Relaxed);
                 let export = dir.join(checkpoint::EXPORT);
                 self.profiler.mark(Severity::Info, &format!("checkpoint: step {step} is in {}", export.display()));
+                self.write_figures(step);
                 self.prune();
                 Ok(export)
             }
@@ -123,7 +149,7 @@ impl<'a> Checkpoints<'a> {
             batch,
             epoch: batch / self.epoch,
             index: batch % self.epoch,
-            accumulated: 0,
+            arrival: self.saving.arrival,
         };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let state = State {

@@ -6,7 +6,7 @@ use crate::device::place;
 use crate::drafter::{BlockMask, Blocks, DFlashDrafter, Layout, Noise, Pass, Row, Slots, anchors, layout};
 use crate::instrument;
 use crate::loss::{self, Goal, HeadRows, Loss, Teacher};
-use crate::optim::{Gate, Optimizer, Rates, Skips};
+use crate::optim::{Gate, Optimizer, Rates};
 use dflash_profiler::span;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -57,8 +57,6 @@ pub struct Update {
     pub norm: Tensor,
     /// Bool scalar: losses and norm were numbers. If not, the update was skipped.
     pub finite: Tensor,
-    /// Skipped updates so far, and in a row.
-    pub skips: Skips,
 }
 
 impl DrafterStep {
@@ -184,7 +182,7 @@ impl DrafterStep {
         let _span = span!("drafter.step", &stream);
         self.optimizer.step(self.rate_factor(step), &gate);
         let Gate { norm, finite, .. } = gate;
-        Update { norm, finite, skips: self.optimizer.skips() }
+        Update { norm, finite }
     }
 
     /// What the schedule makes of the learning rate at a step, counted from 0.

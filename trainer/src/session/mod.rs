@@ -2,6 +2,7 @@
 
 mod begin;
 mod evaluate;
+mod features;
 mod finish;
 mod random;
 mod record;
@@ -10,6 +11,7 @@ mod simulate;
 mod texts;
 mod train;
 
-pub use evaluate::{Control, EvaluateOptions, RunEvaluation, evaluate_drafter, evaluate_run, record_checkpoint};
+pub use crate::eval::RunEvaluation;
+pub use evaluate::{Control, EvaluateOptions, evaluate_drafter, evaluate_run, record_checkpoint};
 pub use resume::{run_config, unfinished};
 pub use train::{TrainOptions, Trained, train};

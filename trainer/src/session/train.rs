@@ -1,6 +1,8 @@
 //! A training run from its configuration to its exported drafter, all of it recorded in a run directory.
 
 use super::begin::Begin;
+use super::evaluate::{held_out, note};
+use super::features::features;
 use super::finish::finish;
 use super::random;
 use super::record::start_profiler;
@@ -8,15 +10,17 @@ use super::simulate::simulate;
 use super::texts::texts;
 use crate::TextTools;
 use crate::checkpoint::{self, Identity, Snapshot};
-use crate::config::{Config, DeviceChoice};
+use crate::config::{Config, Delivery, DeviceChoice};
 use crate::data::{Key, PreloadedDataset, cached};
 use crate::device;
 use crate::drafter::{self, DFlashDrafter, DrafterConfig, Init};
 use crate::error::TrainError;
+use crate::eval::RunEvaluation;
 use crate::events::MetricsLog;
+use crate::features::DiskFeatures;
 use crate::guards::{self, Subject};
 use crate::pipeline::lane::cause_text;
-use crate::pipeline::{self, Observer, Parts, Saving, Stop, Text};
+use crate::pipeline::{self, HeldOut, Observer, Parts, Saving, Stop, Text};
 use crate::prepare;
 use crate::target::{Target, TargetConfig};
 use dflash_profiler::timeline::{RunDir, State};
@@ -37,8 +41,9 @@ pub struct TrainOptions {
     pub commit: Option<String>,
     /// A run to go on in, instead of a new one.
     pub resume: Option<RunDir>,
-    /// Keys that the command line changes on purpose, and in which a checkpoint may differ: `train.steps`.
-    pub given: Vec<&'static str>,
+    /// Keys that the command line changes on purpose, and in which a checkpoint may differ if they are of
+    /// those that can be changed on the way: `train.steps`, `train.learning_rate`, …
+    pub given: Vec<String>,
 }
 
 /// A finished training.
@@ -54,6 +59,8 @@ pub struct Trained {
     pub loop_seconds: Vec<(String, f64)>,
     /// The exported drafter; none comes of a simulation, or of random weights.
     pub drafter: Option<PathBuf>,
+    /// What an evaluation after the last step has found, if there was one.
+    pub evaluation: Option<RunEvaluation>,
     /// It was stopped before its end.
     pub stopped: bool,
     /// What the recorder could not do, if anything.
@@ -68,6 +75,8 @@ struct Loaded {
     target_config: TargetConfig,
     drafter: DFlashDrafter,
     drafter_devices: Vec<Device>,
+    held_out: Option<HeldOut>,
+    features: Option<DiskFeatures>,
 }
 
 /// Trains a drafter. `stop` is asked now and then: true ends early with what has been learnt; `begun` is told the run directory.
@@ -89,6 +98,7 @@ pub fn train(
     let begin = Begin::new(config, options, &loaded.identity, on_gpu(&loaded))?;
     let Begin { run, attempt, snapshot, notes, lock, complete } = begin;
     begun(&run);
+    let notes: Vec<String> = notes.into_iter().chain(loaded.features.iter().map(there)).collect();
     notes.iter().for_each(|note| observer.note(note));
     if let Some(checkpoint) = complete {
         return finish(&run, &checkpoint, &target_config, config.train.steps);
@@ -126,6 +136,12 @@ fn record(
     export(outcome?, target, run, config, trouble)
 }
 
+/// What is told of the hidden states on the disk.
+fn there(features: &DiskFeatures) -> String {
+    let ((made, all), place) = (features.progress(), features.directory().display());
+    format!("hidden states: {made} of {all} rows are in {place}")
+}
+
 /// Whether a worker is on a GPU.
 fn on_gpu(loaded: &Loaded) -> bool {
     loaded.targets.iter().any(|t| t.device().is_cuda()) || loaded.drafter_devices.iter().any(|d| d.is_cuda())
@@ -153,7 +169,21 @@ fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
     }
     let drafter = fresh_drafter(&first, &target_config, kind, drafter_devices[0])?;
     guard(config, &targets[0], &drafter, &samples)?;
-    Ok(Loaded { identity: Identity::new(config, &key), samples, targets, target_config, drafter, drafter_devices })
+    let held_out = held_out_of(config, &targets[0], &drafter)?;
+    let features = features(config, &key, &targets[0], &drafter, &samples)?;
+    let identity = Identity::new(config, &key);
+    Ok(Loaded { identity, samples, targets, target_config, drafter, drafter_devices, held_out, features })
+}
+
+/// What the drafter is evaluated on while it is trained, if it is.
+fn held_out_of(config: &Config, target: &Target, drafter: &DFlashDrafter) -> Result<Option<HeldOut>, TrainError> {
+    if config.eval.every == 0 || config.random.is_on() {
+        return Ok(None);
+    }
+    let tools = TextTools::load(&config.model.target)?;
+    let (mut prompts, options) = held_out(config, &tools, target, drafter.config.block_size, config.eval.temperature)?;
+    prompts.truncate(config.eval.prompts);
+    Ok(Some(HeldOut { prompts, options }))
 }
 
 /// The texts to train on, and what they were made from.
@@ -241,6 +271,8 @@ fn run_pipeline(
         checkpoints: &checkpoints,
         saving: saving(config, attempt, loaded.identity),
         resume,
+        held_out: loaded.held_out,
+        features: loaded.features,
         observer,
         metrics: MetricsLog::open(run, slots)?,
         stop,
@@ -249,8 +281,9 @@ fn run_pipeline(
 
 fn saving(config: &Config, attempt: u32, identity: Identity) -> Saving {
     let (every, keep) = (config.checkpoint.every, config.checkpoint.keep);
-    let batches_per_step = config.train.accumulate as u64;
-    Saving { every, keep, attempt, seed: config.run.seed, batches_per_step, identity, never: config.random.is_on() }
+    let arrival = config.pipeline.order == Delivery::Arrival && config.pipeline.targets().len() > 1;
+    let (seed, batches_per_step) = (config.run.seed, config.train.accumulate as u64);
+    Saving { every, keep, attempt, seed, batches_per_step, arrival, identity, never: config.random.is_on() }
 }
 
 fn export(
@@ -264,9 +297,9 @@ fn export(
     if let Some(dir) = &dir {
         checkpoint::export(&outcome.drafter, target, dir)?;
     }
-    let pipeline::Outcome { steps, tokens_per_s, loop_seconds, .. } = outcome;
+    let pipeline::Outcome { steps, tokens_per_s, loop_seconds, evaluation, .. } = outcome;
     let stopped = steps < config.train.steps;
-    Ok(Trained { run: run.clone(), steps, tokens_per_s, loop_seconds, drafter: dir, stopped, trouble })
+    Ok(Trained { run: run.clone(), steps, tokens_per_s, loop_seconds, drafter: dir, evaluation, stopped, trouble })
 }
 
 /// Nanoseconds since 1970.
@@ -291,6 +324,7 @@ pub(super) fn close(run: &RunDir, trained: &Result<Trained, TrainError>) -> Resu
         manifest.results.insert("tokens_per_s".to_owned(), t.tokens_per_s.into());
         let loops: serde_json::Map<_, _> = t.loop_seconds.iter().map(|(lane, s)| (lane.clone(), (*s).into())).collect();
         manifest.results.insert("loop_seconds".to_owned(), loops.into());
+        t.evaluation.iter().for_each(|evaluation| note(&mut manifest, evaluation));
     }
     Ok(run.write_manifest(&manifest)?)
 }

@@ -117,17 +117,22 @@ fn every_columns_metrics_are_those_of_all_drafters() {
 }
 
 #[test]
-fn a_stop_ends_all_drafters_at_the_same_step() {
-    let steps = never_stuck(|| {
+fn a_stop_ends_all_drafters_at_the_same_step_and_its_figures_are_told() {
+    let (steps, metrics) = never_stuck(|| {
         let mut config = config();
-        config.train.steps = 1_000_000;
+        (config.train.steps, config.profile.log_every) = (1_000_000, 1_000_000);
         let dir = tempfile::tempdir().unwrap();
         let log = Log::default();
         let stop = || log.0.lock().unwrap().len() > 5;
         let outcome = outcome(&config, 2, 3, dir.path(), &log, &stop).unwrap();
-        outcome.steps
+        (outcome.steps, std::fs::read_to_string(dir.path().join("metrics.csv")).unwrap())
     });
     assert!((6..1_000_000).contains(&steps), "{steps}");
+    // The first drafter's own share: how fast all were, it does not know.
+    let (names, row) = (metrics.lines().next().unwrap(), metrics.lines().last().unwrap());
+    let value = |name: &str| row.split(',').nth(names.split(',').position(|n| n == name).unwrap()).unwrap();
+    assert_eq!((value("step").parse().ok(), value("tokens_per_s")), (Some(steps), ""), "{metrics}");
+    assert!(value("loss").parse::<f64>().unwrap() > 0.0);
 }
 
 #[test]

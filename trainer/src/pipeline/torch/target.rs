@@ -102,7 +102,7 @@ impl<'a> Poster<'a> {
         Self {
             samples,
             device: target.device(),
-            features: (config.feature_cache == FeatureCache::Memory).then_some(features),
+            features: (config.feature_cache != FeatureCache::Off).then_some(features),
             batched: config.synchronisation == Synchronisation::Batched,
             transport: transport::new(config.transport, drafters.iter().any(|device| device.is_cuda())),
             drafters: drafters.to_vec(),
@@ -155,9 +155,12 @@ impl Post<Torch<'_>> for Poster<'_> {
         let taps = fresh.map(|parts| joined(&parts));
         if let Some(taps) = &taps {
             let lengths: Vec<i64> = batch.samples.iter().map(|&i| self.samples[i].ids.len() as i64).collect();
-            features.keep(&batch.samples, &batch.unread, &lengths, taps);
+            features.keep(&batch.samples, &batch.unread, &lengths, taps)?;
         }
-        let taps = taps.filter(|_| whole).or_else(|| features.gather(&batch.samples));
+        let taps = match taps.filter(|_| whole) {
+            None => features.gather(&batch.samples)?,
+            whole => whole,
+        };
         Ok(taps.map(|taps| vec![taps]))
     }
 
