@@ -15,6 +15,8 @@ use crate::{End, Error, Inside, Result, input, view};
 
 /// A signal is noticed this late at most.
 const PATIENCE: Duration = Duration::from_millis(200);
+/// The same while something is being read, which is wanted soon.
+const READING: Duration = Duration::from_millis(20);
 
 /// What is shown, and all that it is shown with.
 struct App {
@@ -70,7 +72,8 @@ impl App {
         self.draw()?;
         loop {
             let due = self.state.interval.saturating_sub(self.looked.elapsed());
-            let next = wait(keys, due.min(PATIENCE), &mut self.state)?;
+            let patience = if self.state.reading { READING } else { due.min(PATIENCE) };
+            let next = wait(keys, patience, &mut self.state)?;
             if let Some(signal) = signals.received() {
                 return Ok(End::Signal(signal));
             }
@@ -99,7 +102,7 @@ impl App {
 
     /// Does what a key asked for, or what the passing of time does; whether there is something to draw.
     fn turn(&mut self, next: Option<Next>) -> Result<bool> {
-        let told = self.remote.tell(&mut self.state);
+        let told = self.remote.tell(&mut self.state) | self.arrive();
         if let Some(command) = self.state.take_wanted() {
             self.remote.ask(self.source.processes(), command, &mut self.state);
         }
@@ -119,7 +122,8 @@ impl App {
     fn look(&mut self) {
         let elapsed = self.looked.elapsed();
         self.looked = Instant::now();
-        if self.state.tick(elapsed) {
+        // What is played waits for what is being read.
+        if !self.state.reading && self.state.tick(elapsed) {
             self.compute();
         } else if !self.state.paused && self.governor.is_due(self.looked) {
             let source = &mut self.source;
@@ -130,9 +134,21 @@ impl App {
         }
     }
 
+    /// Makes the numbers of what is looked at. While that is being read, those from before stay.
     fn compute(&mut self) {
-        self.source.prepare(&self.state.look());
-        self.show(self.source.model(&self.state.look()));
+        self.state.reading = !self.source.prepare(&self.state.look());
+        if !self.state.reading {
+            self.show(self.source.model(&self.state.look()));
+        }
+    }
+
+    /// Shows what was read meanwhile; whether anything was. Whoever has moved on meanwhile waits for what is there.
+    fn arrive(&mut self) -> bool {
+        let arrived = self.source.arrive();
+        if arrived {
+            self.compute();
+        }
+        arrived
     }
 
     fn show(&mut self, model: Model) {

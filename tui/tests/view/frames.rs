@@ -258,6 +258,16 @@ fn a_recording_is_played_from_its_start() {
     assert_eq!((state.at_ns, state.is_playing()), (None, false));
 }
 
+/// What lies far back is read by a thread of its own: the screen says so, and goes on.
+#[test]
+fn what_is_being_read_is_said() {
+    let mut state = Scene::pipeline().ended(RunState::Finished, true).show();
+    state.apply(Action::Scrub(-4));
+    state.reading = true;
+    let text = frame_text(&frame(&mut state, SMALL, NO_COLOR));
+    assert!(text.lines().last().is_some_and(|keys| keys.contains("p READS at ")), "{text}");
+}
+
 #[test]
 fn the_numbers_are_the_reports() {
     use dflash_reports::report::Report;
