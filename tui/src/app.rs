@@ -15,7 +15,9 @@ use crate::{End, Error, Inside, Result, input, view};
 
 /// A signal is noticed this late at most.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// The same while something is being read, which is wanted soon.
+/// A terminal that goes away is first one that cannot be used; the signal that says so comes this late at most.
+const HANGING_UP: Duration = Duration::from_secs(1);
+/// As `PATIENCE`, while something is being read, which is wanted soon.
 const READING: Duration = Duration::from_millis(20);
 
 /// What is shown, and all that it is shown with.
@@ -40,7 +42,11 @@ pub fn follow(source: Source, state: State, charset: Charset, inside: Option<&In
     let (remote, governor, looked) = (Remote::default(), Governor::default(), Instant::now());
     let inside = inside.cloned();
     let mut app = App { source, state, charset, screen, remote, governor, looked, inside, said };
-    let end = app.run(&keys, &signals);
+    let end = match app.run(&keys, &signals) {
+        // The run behind the view must hear of it.
+        Err(Error::Terminal(error)) => signals.within(HANGING_UP).map(End::Signal).ok_or(Error::Terminal(error)),
+        end => end,
+    };
     let App { screen, inside, said, .. } = app;
     drop(screen);
     if let Some(inside) = inside {

@@ -109,7 +109,7 @@ fn a_torn_timeline_says_so() {
     scene.timeline.health.bad_blocks = 2;
     scene.timeline.health.problems =
         vec!["timeline/rank0-000001.dft: damaged block at byte 65536, skipped 812 bytes".to_owned()];
-    snapshot("torn", &scene, &[View::Overview, View::Timeline, View::Events], &SIZES, NO_COLOR);
+    snapshot("torn", &scene, VIEWS, &SIZES, NO_COLOR);
 }
 
 #[test]
