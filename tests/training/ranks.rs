@@ -266,3 +266,21 @@ fn a_rank_that_hangs_is_named_once_it_has_been_silent_for_long_enough() {
     crowd.signal(1, "-CONT");
     assert_eq!(crowd.code(1), Some(4), "{}", crowd.said(1));
 }
+
+#[test]
+fn rank_0_evaluates_for_all_and_each_rank_keeps_its_own_hidden_states() {
+    let place = place();
+    let config = fs::read_to_string(place.path("ranks.toml")).unwrap();
+    let config = config.replace("[eval]", "[eval]\nevery = 3").replace("\"memory\"", "\"disk\"");
+    fs::write(place.path("ranks.toml"), config).unwrap();
+    let steps = ["ranks.toml", "--steps", "4"];
+    let run = place.path(Crowd::start(&place, [&steps, &steps]).ends_well().to_str().unwrap());
+    let metrics = fs::read_to_string(run.join("metrics.csv")).unwrap();
+    let at = metrics.lines().next().unwrap().split(',').position(|column| column == "acceptance_length").unwrap();
+    let told: Vec<_> = metrics.lines().skip(1).map(|line| line.split(',').nth(at).unwrap()).collect();
+    assert_eq!(told.iter().filter(|tau| !tau.is_empty()).count(), 2, "after step 3 and at the end: {metrics}");
+    let dump = place.ok(&["dump", run.to_str().unwrap()]);
+    assert!(dump.contains("sync.eval"), "rank 1 waits for it");
+    // It reads again what it has read.
+    Crowd::start(&place, [&steps, &steps]).ends_well();
+}

@@ -3,6 +3,7 @@
 use crate::checkpoint::CheckpointError;
 use crate::config::ConfigError;
 use crate::data::DataError;
+use crate::features::FeatureError;
 use crate::model::ModelError;
 use std::io;
 use std::path::PathBuf;
@@ -74,6 +75,9 @@ pub enum TrainError {
     /// A checkpoint.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
+    /// Hidden states on the disk.
+    #[error(transparent)]
+    Features(#[from] FeatureError),
     /// The disk refused a checkpoint.
     #[error("cannot write {path}: {source}; free some space or name another `run.dir`", path = path.display())]
     Save {
@@ -92,7 +96,9 @@ impl TrainError {
             Self::Lane { .. } | Self::Save { .. } => true,
             Self::Checkpoint(error) => error.while_writing(),
             Self::Ranks(error) => error.while_running(),
-            Self::Data(DataError::Io { source, .. }) => is_full(source),
+            Self::Data(DataError::Io { source, .. }) | Self::Features(FeatureError::Io { source, .. }) => {
+                is_full(source)
+            }
             Self::Timeline(dflash_profiler::timeline::Error::Io { source, .. }) => is_full(source),
             _ => false,
         }

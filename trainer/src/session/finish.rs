@@ -39,6 +39,7 @@ pub(super) fn finish(
         tokens_per_s,
         loop_seconds,
         drafter: Some(dir),
+        evaluation: None,
         stopped: false,
         trouble: None,
     })

@@ -53,6 +53,15 @@ fn record(
     let pipeline::Simulated { steps, tokens_per_s, loop_seconds } = simulated.map_err(|error| together.cause(error))?;
     let tokens_per_s = together.sum(tokens_per_s)?;
     let stopped = steps < config.train.steps;
-    let (run, rank) = (run.clone(), together.rank());
-    Ok(Trained { run, rank, steps, tokens_per_s, loop_seconds, drafter: None, stopped, trouble })
+    Ok(Trained {
+        run: run.clone(),
+        rank: together.rank(),
+        steps,
+        tokens_per_s,
+        loop_seconds,
+        drafter: None,
+        evaluation: None,
+        stopped,
+        trouble,
+    })
 }

@@ -138,6 +138,8 @@ pub fn outcome_on(
         ranks: None,
         saving: Saving { attempt: 1, batches_per_step: 1, ..Saving::default() },
         resume: None,
+        held_out: None,
+        features: None,
         stop,
     })
 }
