@@ -36,6 +36,10 @@ pub struct Args {
     /// End in good time, with a checkpoint and exit code 0, once so much time has passed: 90m, 12h, 30s, or [D-]HH:MM:SS
     #[arg(long, value_name = "TIME", value_parser = time_limit)]
     time_limit: Option<Duration>,
+    /// Another value for a key of the configuration, such as train.learning_rate=1e-4 (may be given several times). With
+    /// --resume: the learning rate, what shapes it over the steps, clipping and weight decay can be changed, from here on
+    #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
+    set: Vec<String>,
     /// Form of the log lines on stderr
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
@@ -53,6 +57,9 @@ impl Args {
             (None, Some(run)) if !is_auto(run) => (run_config(&self.run(run)?)?, run.join("run.json")),
             _ => bail!("--resume auto needs a configuration: it names the runs to look among"),
         };
+        for assignment in &self.set {
+            config = config.with(assignment)?;
+        }
         config.run.seed = self.seed.unwrap_or(config.run.seed);
         config.train.steps = self.steps.unwrap_or(config.train.steps);
         config.run.dir = self.runs.clone().unwrap_or(config.run.dir);
@@ -67,7 +74,9 @@ impl Args {
             Some(run) => Some(self.run(run)?),
             None => None,
         };
-        let given = self.steps.map(|_| "train.steps").into_iter().collect();
+        let steps = self.steps.map(|_| "train.steps".to_owned());
+        let name_of = |assignment: &String| Some(assignment.split_once('=')?.0.trim().to_owned());
+        let given = self.set.iter().filter_map(name_of).chain(steps).collect();
         Ok(TrainOptions {
             command: std::env::args().collect(),
             config_name: name.display().to_string(),
@@ -133,6 +142,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     say(&match &trained.drafter {
         Some(drafter) => format!("{} steps; drafter in {}", trained.steps, drafter.display()),
+        None if config.random.is_on() => format!("{} steps on random weights; no drafter is kept", trained.steps),
         None => format!("{} steps, simulated", trained.steps),
     });
     output::print(format!("{}\n", trained.run.path().display()).as_bytes())?;

@@ -2,7 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod control;
+mod evaluating;
 mod export;
+mod features;
 mod guards;
 mod packing;
 mod prepare;

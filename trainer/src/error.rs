@@ -3,6 +3,7 @@
 use crate::checkpoint::CheckpointError;
 use crate::config::ConfigError;
 use crate::data::DataError;
+use crate::features::FeatureError;
 use crate::model::ModelError;
 use std::io;
 use std::path::PathBuf;
@@ -71,6 +72,9 @@ pub enum TrainError {
     /// A checkpoint.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
+    /// Hidden states on the disk.
+    #[error(transparent)]
+    Features(#[from] FeatureError),
     /// The disk refused a checkpoint.
     #[error("cannot write {path}: {source}; free some space or name another `run.dir`", path = path.display())]
     Save {
@@ -88,7 +92,9 @@ impl TrainError {
         match self {
             Self::Lane { .. } | Self::Save { .. } => true,
             Self::Checkpoint(error) => error.while_writing(),
-            Self::Data(DataError::Io { source, .. }) => is_full(source),
+            Self::Data(DataError::Io { source, .. }) | Self::Features(FeatureError::Io { source, .. }) => {
+                is_full(source)
+            }
             Self::Timeline(dflash_profiler::timeline::Error::Io { source, .. }) => is_full(source),
             _ => false,
         }

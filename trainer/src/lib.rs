@@ -10,6 +10,7 @@ pub mod drafter;
 mod error;
 pub mod eval;
 pub mod events;
+pub mod features;
 pub mod guards;
 pub mod instrument;
 pub mod loss;

@@ -177,6 +177,8 @@ words! {
         Off,
         /// In main memory.
         Memory,
+        /// In files.
+        Disk,
     }
 }
 

@@ -170,7 +170,10 @@ fn watch<W: World, T>(shared: &Shared<'_, W>, stop: Stop<'_>, drafters: &[Starte
         match (stop(), shared.on_stop) {
             (true, OnStop::Drop) => shared.abandon(),
             // The loader's next batch finds no queue any more; the others go their way.
-            (true, OnStop::Drain) => shared.batches.close(),
+            (true, OnStop::Drain) => {
+                shared.stop();
+                shared.batches.close();
+            }
             (false, _) => {}
         }
         std::thread::sleep(std::time::Duration::from_millis(20));

@@ -26,7 +26,8 @@ pub(super) fn load<W: World>(
     let (drafters, of_step) = (shared.drafters as u64, shared.step_batches());
     let first = shared.first as u64 * of_step;
     let mut picked = Vec::new();
-    let mut seen = Seen { read_once: shared.read_once, samples: HashSet::new() };
+    let there = (0..shared.samples.len()).filter(|&sample| work.has(sample)).collect();
+    let mut seen = Seen { read_once: shared.read_once, samples: there };
     for number in first..shared.steps as u64 * of_step {
         let guard = begin_iteration(shared.kind(number - first));
         let samples = {
@@ -35,7 +36,9 @@ pub(super) fn load<W: World>(
             if number.is_multiple_of(drafters) {
                 picked = order.next();
             }
-            share(&picked, (number % drafters) as usize, batch)
+            let samples = share(&picked, (number % drafters) as usize, batch);
+            work.fetch(&samples)?;
+            samples
         };
         let made = {
             let _span = span!("load.pack");

@@ -5,6 +5,7 @@ mod checkpoint;
 pub mod collective;
 mod crew;
 mod drafter_loop;
+mod held_out;
 pub(crate) mod lane;
 mod loader;
 mod metrics;
@@ -25,6 +26,7 @@ mod transport;
 mod work;
 
 pub use checkpoint::Saving;
+pub use held_out::HeldOut;
 pub use observe::{LaneReport, Observer, StageMean, Step};
 pub use queue::{BufferedHSQueue, Depth, Room};
 pub use run::{Outcome, Parts, Stop, Text, run};

@@ -9,7 +9,7 @@ use super::{BufferedHSQueue, Room, post_loop};
 use crate::config::{AsyncPostprocess, Config, Delivery, FeatureCache, bytes};
 use dflash_profiler::Profiler;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 /// What the lanes' surroundings are made of.
 pub(super) struct Scene<'a> {
@@ -51,9 +51,10 @@ impl<'a> Scene<'a> {
             targets: self.targets,
             drafters: self.drafters,
             strict,
-            read_once: pipeline.feature_cache == FeatureCache::Memory,
+            read_once: pipeline.feature_cache != FeatureCache::Off,
             on_stop: config.checkpoint.on_stop,
             log_every: config.profile.log_every as u64,
+            eval_every: config.eval.every,
             batches: BufferedHSQueue::arrival(Room::items(pipeline.batch_queue)),
             hidden_states,
             posts: if self.has_posts() { (0..self.targets).map(post).collect() } else { Vec::new() },
@@ -62,7 +63,12 @@ impl<'a> Scene<'a> {
             target_wait: WaitTime::default(),
             warmup: config.profile.warmup_iterations,
             threads: pipeline.threads,
-            ends: Ends { makers: AtomicUsize::new(self.targets), failure: Mutex::default(), also: self.also },
+            ends: Ends {
+                makers: AtomicUsize::new(self.targets),
+                failure: Mutex::default(),
+                also: self.also,
+                stopping: AtomicBool::new(false),
+            },
             warnings: Mutex::default(),
         }
     }

@@ -27,6 +27,7 @@ pub(super) fn finish(run: &RunDir, last: &Path, target: &TargetConfig, steps: us
         tokens_per_s,
         loop_seconds,
         drafter: Some(dir),
+        evaluation: None,
         stopped: false,
         trouble: None,
     })

@@ -40,5 +40,14 @@ fn record(config: &Config, run: &RunDir, observer: &dyn Observer, stop: Stop<'_>
     let trouble = profiler.trouble();
     let pipeline::Simulated { steps, tokens_per_s, loop_seconds } = simulated?;
     let stopped = steps < config.train.steps;
-    Ok(Trained { run: run.clone(), steps, tokens_per_s, loop_seconds, drafter: None, stopped, trouble })
+    Ok(Trained {
+        run: run.clone(),
+        steps,
+        tokens_per_s,
+        loop_seconds,
+        drafter: None,
+        evaluation: None,
+        stopped,
+        trouble,
+    })
 }

@@ -1,21 +1,26 @@
 //! A training run from its configuration to its exported drafter, all of it recorded in a run directory.
 
 use super::begin::Begin;
+use super::evaluate::{held_out, note};
+use super::features::features;
 use super::finish::finish;
+use super::random;
 use super::record::start_profiler;
 use super::simulate::simulate;
 use super::texts::texts;
 use crate::TextTools;
 use crate::checkpoint::{self, Identity, Snapshot};
-use crate::config::{Config, DeviceChoice};
-use crate::data::{PreloadedDataset, cached};
+use crate::config::{Config, Delivery, DeviceChoice};
+use crate::data::{Key, PreloadedDataset, cached};
 use crate::device;
 use crate::drafter::{self, DFlashDrafter, DrafterConfig, Init};
 use crate::error::TrainError;
+use crate::eval::RunEvaluation;
 use crate::events::MetricsLog;
+use crate::features::DiskFeatures;
 use crate::guards::{self, Subject};
 use crate::pipeline::lane::cause_text;
-use crate::pipeline::{self, Observer, Parts, Saving, Stop, Text};
+use crate::pipeline::{self, HeldOut, Observer, Parts, Saving, Stop, Text};
 use crate::prepare;
 use crate::target::{Target, TargetConfig};
 use dflash_profiler::timeline::{RunDir, State};
@@ -36,8 +41,9 @@ pub struct TrainOptions {
     pub commit: Option<String>,
     /// A run to go on in, instead of a new one.
     pub resume: Option<RunDir>,
-    /// Keys that the command line changes on purpose, and in which a checkpoint may differ: `train.steps`.
-    pub given: Vec<&'static str>,
+    /// Keys that the command line changes on purpose, and in which a checkpoint may differ if they are of
+    /// those that can be changed on the way: `train.steps`, `train.learning_rate`, …
+    pub given: Vec<String>,
 }
 
 /// A finished training.
@@ -51,8 +57,10 @@ pub struct Trained {
     pub tokens_per_s: f64,
     /// Each lane's loop, in seconds by a clock that is not the profiler's.
     pub loop_seconds: Vec<(String, f64)>,
-    /// The exported drafter; none comes of a simulation.
+    /// The exported drafter; none comes of a simulation, or of random weights.
     pub drafter: Option<PathBuf>,
+    /// What an evaluation after the last step has found, if there was one.
+    pub evaluation: Option<RunEvaluation>,
     /// It was stopped before its end.
     pub stopped: bool,
     /// What the recorder could not do, if anything.
@@ -67,6 +75,8 @@ struct Loaded {
     target_config: TargetConfig,
     drafter: DFlashDrafter,
     drafter_devices: Vec<Device>,
+    held_out: Option<HeldOut>,
+    features: Option<DiskFeatures>,
 }
 
 /// Trains a drafter. `stop` is asked now and then: true ends early with what has been learnt; `begun` is told the run directory.
@@ -88,6 +98,7 @@ pub fn train(
     let begin = Begin::new(config, options, &loaded.identity, on_gpu(&loaded))?;
     let Begin { run, attempt, snapshot, notes, lock, complete } = begin;
     begun(&run);
+    let notes: Vec<String> = notes.into_iter().chain(loaded.features.iter().map(there)).collect();
     notes.iter().for_each(|note| observer.note(note));
     if let Some(checkpoint) = complete {
         return finish(&run, &checkpoint, &target_config, config.train.steps);
@@ -125,6 +136,12 @@ fn record(
     export(outcome?, target, run, config, trouble)
 }
 
+/// What is told of the hidden states on the disk.
+fn there(features: &DiskFeatures) -> String {
+    let ((made, all), place) = (features.progress(), features.directory().display());
+    format!("hidden states: {made} of {all} rows are in {place}")
+}
+
 /// Whether a worker is on a GPU.
 fn on_gpu(loaded: &Loaded) -> bool {
     loaded.targets.iter().any(|t| t.device().is_cuda()) || loaded.drafter_devices.iter().any(|d| d.is_cuda())
@@ -133,6 +150,47 @@ fn on_gpu(loaded: &Loaded) -> bool {
 fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
     // First of all, while no other thread is there: see there.
     dflash_torch::load_cuda();
+    let (key, samples) = read(config, options)?;
+    let all = |choices: Vec<DeviceChoice>| choices.into_iter().map(device::resolve).collect::<Result<Vec<_>, _>>();
+    let (target_devices, drafter_devices) = (all(config.pipeline.targets())?, all(config.pipeline.drafters())?);
+    let kind = device::kind(config.model.dtype, target_devices[0]);
+    let targets: Vec<_> = match TargetConfig::named(&config.random.target) {
+        Some(shape) => random::targets(&shape, config.run.seed, kind, &target_devices)?,
+        None => {
+            let load = |&device: &Device| Target::load(&config.model.target, kind, device);
+            target_devices.iter().map(load).collect::<Result<_, _>>()?
+        }
+    };
+    let target_config = targets[0].config.clone();
+    // All weights come from the checkpoint: what the first attempt began with need not be there any more.
+    let mut first = config.clone();
+    if options.resume.is_some() {
+        first.drafter.init = PathBuf::new();
+    }
+    let drafter = fresh_drafter(&first, &target_config, kind, drafter_devices[0])?;
+    guard(config, &targets[0], &drafter, &samples)?;
+    let held_out = held_out_of(config, &targets[0], &drafter)?;
+    let features = features(config, &key, &targets[0], &drafter, &samples)?;
+    let identity = Identity::new(config, &key);
+    Ok(Loaded { identity, samples, targets, target_config, drafter, drafter_devices, held_out, features })
+}
+
+/// What the drafter is evaluated on while it is trained, if it is.
+fn held_out_of(config: &Config, target: &Target, drafter: &DFlashDrafter) -> Result<Option<HeldOut>, TrainError> {
+    if config.eval.every == 0 || config.random.is_on() {
+        return Ok(None);
+    }
+    let tools = TextTools::load(&config.model.target)?;
+    let (mut prompts, options) = held_out(config, &tools, target, drafter.config.block_size, config.eval.temperature)?;
+    prompts.truncate(config.eval.prompts);
+    Ok(Some(HeldOut { prompts, options }))
+}
+
+/// The texts to train on, and what they were made from.
+fn read(config: &Config, options: &TrainOptions) -> Result<(Key, Vec<Text>), TrainError> {
+    if config.random.is_on() {
+        return Ok((random::key(&config.random), random::texts(config)));
+    }
     let tools = TextTools::load(&config.model.target)?;
     let key = prepare::key(config, &tools)?;
     if !cached(&config.data.shards, &key)? {
@@ -142,24 +200,14 @@ fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
         });
     }
     let samples = texts(&PreloadedDataset::open(&config.data.shards)?, &config.data);
-    let all = |choices: Vec<DeviceChoice>| choices.into_iter().map(device::resolve).collect::<Result<Vec<_>, _>>();
-    let (target_devices, drafter_devices) = (all(config.pipeline.targets())?, all(config.pipeline.drafters())?);
-    let kind = device::kind(config.model.dtype, target_devices[0]);
-    let load = |&device: &Device| Target::load(&config.model.target, kind, device);
-    let targets: Vec<_> = target_devices.iter().map(load).collect::<Result<_, _>>()?;
-    let target_config = targets[0].config.clone();
-    // All weights come from the checkpoint: what the first attempt began with need not be there any more.
-    let mut first = config.clone();
-    if options.resume.is_some() {
-        first.drafter.init = PathBuf::new();
-    }
-    let drafter = fresh_drafter(&first, &target_config, kind, drafter_devices[0])?;
-    guard(config, &targets[0], &drafter, &samples)?;
-    Ok(Loaded { identity: Identity::new(config, &key), samples, targets, target_config, drafter, drafter_devices })
+    Ok((key, samples))
 }
 
-/// What would be learnt wrong in silence is an error here, before the first step.
+/// What would be learnt wrong in silence is an error here, before the first step. Of random texts nothing is learnt.
 fn guard(config: &Config, target: &Target, drafter: &DFlashDrafter, samples: &[Text]) -> Result<(), TrainError> {
+    if config.random.is_on() {
+        return Ok(());
+    }
     // They are looked at side by side.
     let beside = (drafter.device() != target.device()).then(|| drafter.copied_to(target.device()));
     let texts: Vec<_> = samples.iter().map(Text::row).collect();
@@ -223,6 +271,8 @@ fn run_pipeline(
         checkpoints: &checkpoints,
         saving: saving(config, attempt, loaded.identity),
         resume,
+        held_out: loaded.held_out,
+        features: loaded.features,
         observer,
         metrics: MetricsLog::open(run, slots)?,
         stop,
@@ -231,7 +281,9 @@ fn run_pipeline(
 
 fn saving(config: &Config, attempt: u32, identity: Identity) -> Saving {
     let (every, keep) = (config.checkpoint.every, config.checkpoint.keep);
-    Saving { every, keep, attempt, seed: config.run.seed, batches_per_step: config.train.accumulate as u64, identity }
+    let arrival = config.pipeline.order == Delivery::Arrival && config.pipeline.targets().len() > 1;
+    let (seed, batches_per_step) = (config.run.seed, config.train.accumulate as u64);
+    Saving { every, keep, attempt, seed, batches_per_step, arrival, identity, never: config.random.is_on() }
 }
 
 fn export(
@@ -241,11 +293,13 @@ fn export(
     config: &Config,
     trouble: Option<String>,
 ) -> Result<Trained, TrainError> {
-    let dir = run.checkpoints().join("export");
-    checkpoint::export(&outcome.drafter, target, &dir)?;
-    let pipeline::Outcome { steps, tokens_per_s, loop_seconds, .. } = outcome;
+    let dir = (!config.random.is_on()).then(|| run.checkpoints().join("export"));
+    if let Some(dir) = &dir {
+        checkpoint::export(&outcome.drafter, target, dir)?;
+    }
+    let pipeline::Outcome { steps, tokens_per_s, loop_seconds, evaluation, .. } = outcome;
     let stopped = steps < config.train.steps;
-    Ok(Trained { run: run.clone(), steps, tokens_per_s, loop_seconds, drafter: Some(dir), stopped, trouble })
+    Ok(Trained { run: run.clone(), steps, tokens_per_s, loop_seconds, drafter: dir, evaluation, stopped, trouble })
 }
 
 /// Nanoseconds since 1970.
@@ -270,6 +324,7 @@ pub(super) fn close(run: &RunDir, trained: &Result<Trained, TrainError>) -> Resu
         manifest.results.insert("tokens_per_s".to_owned(), t.tokens_per_s.into());
         let loops: serde_json::Map<_, _> = t.loop_seconds.iter().map(|(lane, s)| (lane.clone(), (*s).into())).collect();
         manifest.results.insert("loop_seconds".to_owned(), loops.into());
+        t.evaluation.iter().for_each(|evaluation| note(&mut manifest, evaluation));
     }
     Ok(run.write_manifest(&manifest)?)
 }

@@ -137,6 +137,8 @@ pub fn outcome_on(
         metrics: MetricsWriter::open(&dir.join("metrics.csv"), config.drafter.block_size - 1).unwrap().into(),
         saving: Saving { attempt: 1, batches_per_step: 1, ..Saving::default() },
         resume: None,
+        held_out: None,
+        features: None,
         stop,
     })
 }
