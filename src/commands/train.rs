@@ -142,6 +142,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     say(&match &trained.drafter {
         Some(drafter) => format!("{} steps; drafter in {}", trained.steps, drafter.display()),
+        None if config.random.is_on() => format!("{} steps on random weights; no drafter is kept", trained.steps),
         None => format!("{} steps, simulated", trained.steps),
     });
     output::print(format!("{}\n", trained.run.path().display()).as_bytes())?;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Sections that say where and how a run works, not what it computes.
-const ASIDE: [&str; 5] = ["pipeline", "profile", "eval", "checkpoint", "sim"];
+const ASIDE: [&str; 6] = ["pipeline", "profile", "eval", "checkpoint", "sim", "random"];
 
 /// Keys of the other sections of which the same holds; files count by their content.
 const ASIDE_KEYS: [&str; 10] = [

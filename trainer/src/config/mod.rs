@@ -331,6 +331,20 @@ section! {
 }
 
 section! {
+    /// Random weights and random texts instead of a model and data, for measuring: nothing is learnt, and neither checkpoints
+    /// nor a drafter are kept.
+    Random {
+        /// The shape of the target: `qwen3-8b`, `qwen3-0.6b`, or `tiny` for tests. Empty: `[model]` and `[data]` say what is
+        /// trained on. `drafter.mask_token_id` then is the first id that no text has.
+        target: String = String::new(),
+        /// Tokens of each text, all supervised.
+        tokens: usize = 3072,
+        /// Texts.
+        samples: usize = 64,
+    }
+}
+
+section! {
     /// A whole configuration file.
     Config {
         /// `[run]`
@@ -353,6 +367,8 @@ section! {
         eval: Eval = Eval::default(),
         /// `[sim]`
         sim: Sim = Sim::default(),
+        /// `[random]`
+        random: Random = Random::default(),
     }
 }
 
@@ -376,10 +392,18 @@ impl Pipeline {
     }
 }
 
+impl Random {
+    /// Whether weights and texts are random.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        !self.target.is_empty()
+    }
+}
+
 impl Config {
     /// The keys of every section, in the order of the file.
     #[must_use]
-    pub fn sections() -> [(&'static str, &'static [Key]); 10] {
+    pub fn sections() -> [(&'static str, &'static [Key]); 11] {
         [
             ("run", Run::KEYS),
             ("model", Model::KEYS),
@@ -391,6 +415,7 @@ impl Config {
             ("profile", Profile::KEYS),
             ("eval", Eval::KEYS),
             ("sim", Sim::KEYS),
+            ("random", Random::KEYS),
         ]
     }
 }

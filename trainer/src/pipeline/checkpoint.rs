@@ -32,6 +32,8 @@ pub struct Saving {
     pub arrival: bool,
     /// What the training is made from.
     pub identity: Identity,
+    /// None is written: what is trained is not worth it.
+    pub never: bool,
 }
 
 /// Writes checkpoints.
@@ -71,7 +73,11 @@ impl<'a> Checkpoints<'a> {
     pub(super) fn after_step(&self, pass: &IterationGuard, learner: &DrafterStep, step: usize) {
         let asked = self.requests.take_checkpoint();
         let due = self.saving.every > 0 && step.is_multiple_of(self.saving.every);
-        if !(asked || due) {
+        if self.saving.never && asked {
+            let why = "what is trained has random weights and texts, and is not kept".to_owned();
+            self.requests.checkpoint_written(Err(why));
+        }
+        if self.saving.never || !(asked || due) {
             return;
         }
         pass.kind(Kind::Checkpoint);
@@ -83,7 +89,7 @@ impl<'a> Checkpoints<'a> {
 
     /// Writes the last one, unless the last step has its own already.
     pub(super) fn at_end(&self, learner: &DrafterStep, step: usize) {
-        if step > self.newest.load(Ordering::Relaxed) {
+        if !self.saving.never && step > self.newest.load(Ordering::Relaxed) {
             let _pass = begin_iteration(Kind::Checkpoint);
             let _ = self.write(learner, step);
         }

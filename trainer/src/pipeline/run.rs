@@ -7,7 +7,7 @@ use super::observe::Observer;
 use super::scene::Scene;
 use super::step::DrafterStep;
 use super::streams::settle;
-use super::torch::{Features, Learner, Padder, Poster, Reader, Torch};
+use super::torch::{Features, Largest, Learner, Padder, Poster, Reader, Torch};
 use crate::checkpoint::Snapshot;
 use crate::config::{Config, Objective};
 use crate::drafter::{DFlashDrafter, Row};
@@ -115,15 +115,23 @@ pub fn run(mut parts: Parts<'_>) -> Result<Outcome, TrainError> {
         also: &abandon,
     };
     let shared = scene.shared::<Torch<'_>>();
-    let drafters = learners(&parts, first, &scene)?;
+    let largest = Largest::of(parts.samples, parts.config.train.batch);
+    let drafters = learners(&parts, first, &scene, (&largest, width))?;
     // The lanes work on streams of their own, which know nothing of what this thread has queued.
     let devices = parts.targets.iter().map(Target::device).chain(parts.drafter_devices.iter().copied());
     settle(devices).map_err(|cause| TrainError::Lane { lane: "the pipeline".to_owned(), cause })?;
     let taps = parts.drafter.config.target_layer_ids.clone();
     let worker = |target: Target| TargetWorker {
         device: device_name(target.device()),
-        post: Poster::new(&parts.config.pipeline, parts.samples, &target, width, &features, &parts.drafter_devices),
-        target: Reader { target, samples: parts.samples, taps: taps.clone(), teacher },
+        post: Poster::new(
+            &parts.config.pipeline,
+            parts.samples,
+            &target,
+            (width, largest.clone()),
+            &features,
+            &parts.drafter_devices,
+        ),
+        target: Reader { target, samples: parts.samples, taps: taps.clone(), teacher, largest: largest.clone() },
     };
     let crew = Crew { loader: Padder(&features), targets: parts.targets.into_iter().map(worker).collect(), drafters };
     let make = |name: &str, device: &str| observed(parts.profiler.lane(name, device), device);
@@ -147,6 +155,7 @@ fn learners<'a>(
     parts: &Parts<'a>,
     target: &Target,
     scene: &Scene<'_>,
+    (largest, width): (&Largest, i64),
 ) -> Result<Vec<(String, Learner<'a>)>, TrainError> {
     let place = Place { profiler: parts.profiler, observer: parts.observer, directory: parts.checkpoints };
     let saving = parts.saving.clone();
@@ -162,8 +171,13 @@ fn learners<'a>(
         if let Some(from) = &parts.resume {
             restore(&mut step, from)?;
         }
-        let checkpoints = Arc::clone(&checkpoints);
-        let learner = Learner::new((step, &parts.drafter_devices), samples, checkpoints, train.learning_rate);
+        let learner = Learner::new(
+            (step, &parts.drafter_devices),
+            samples,
+            Arc::clone(&checkpoints),
+            train.learning_rate,
+            (largest.clone(), width),
+        );
         Ok((device_name(device), learner.on(bench.take())))
     };
     parts.drafter_devices.iter().map(learner).collect()

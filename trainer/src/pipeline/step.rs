@@ -10,7 +10,7 @@ use crate::optim::{Gate, Optimizer, Rates};
 use dflash_profiler::span;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use tch::{Device, Tensor};
+use tch::{Device, Kind, Tensor};
 
 /// A drafter with all that it learns with.
 pub struct DrafterStep {
@@ -93,6 +93,11 @@ impl DrafterStep {
         self.embedding.device()
     }
 
+    /// Its arithmetic.
+    pub(super) fn kind(&self) -> Kind {
+        self.embedding.kind()
+    }
+
     /// Where its operators go, from now on and on this thread: spans are timed on that stream.
     pub fn watch_stream(&mut self) {
         self.drafter.stream = instrument::stream(self.embedding.device());
@@ -128,6 +133,15 @@ impl DrafterStep {
         let loss = self.learn(&taps, &blocks, mask, rows, share);
         self.losses.push(loss.mean.detach());
         (loss, blocks.slots)
+    }
+
+    /// A first half whose gradients nobody wants: what it needs of the device is there from then on.
+    pub(super) fn rehearse(&mut self, taps: &Tensor, rows: &[Row<'_>]) {
+        let _ = self.backward(taps, rows, Share::default());
+        self.losses.clear();
+        for (_, weight) in self.drafter.parameters() {
+            weight.shallow_clone().zero_grad();
+        }
     }
 
     /// Forward, loss, backward.

@@ -4,6 +4,7 @@ mod begin;
 mod evaluate;
 mod features;
 mod finish;
+mod random;
 mod record;
 mod resume;
 mod simulate;

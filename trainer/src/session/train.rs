@@ -4,13 +4,14 @@ use super::begin::Begin;
 use super::evaluate::{held_out, note};
 use super::features::features;
 use super::finish::finish;
+use super::random;
 use super::record::start_profiler;
 use super::simulate::simulate;
 use super::texts::texts;
 use crate::TextTools;
 use crate::checkpoint::{self, Identity, Snapshot};
 use crate::config::{Config, Delivery, DeviceChoice};
-use crate::data::{PreloadedDataset, cached};
+use crate::data::{Key, PreloadedDataset, cached};
 use crate::device;
 use crate::drafter::{self, DFlashDrafter, DrafterConfig, Init};
 use crate::error::TrainError;
@@ -56,7 +57,7 @@ pub struct Trained {
     pub tokens_per_s: f64,
     /// Each lane's loop, in seconds by a clock that is not the profiler's.
     pub loop_seconds: Vec<(String, f64)>,
-    /// The exported drafter; none comes of a simulation.
+    /// The exported drafter; none comes of a simulation, or of random weights.
     pub drafter: Option<PathBuf>,
     /// What an evaluation after the last step has found, if there was one.
     pub evaluation: Option<RunEvaluation>,
@@ -149,6 +150,47 @@ fn on_gpu(loaded: &Loaded) -> bool {
 fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
     // First of all, while no other thread is there: see there.
     dflash_torch::load_cuda();
+    let (key, samples) = read(config, options)?;
+    let all = |choices: Vec<DeviceChoice>| choices.into_iter().map(device::resolve).collect::<Result<Vec<_>, _>>();
+    let (target_devices, drafter_devices) = (all(config.pipeline.targets())?, all(config.pipeline.drafters())?);
+    let kind = device::kind(config.model.dtype, target_devices[0]);
+    let targets: Vec<_> = match TargetConfig::named(&config.random.target) {
+        Some(shape) => random::targets(&shape, config.run.seed, kind, &target_devices)?,
+        None => {
+            let load = |&device: &Device| Target::load(&config.model.target, kind, device);
+            target_devices.iter().map(load).collect::<Result<_, _>>()?
+        }
+    };
+    let target_config = targets[0].config.clone();
+    // All weights come from the checkpoint: what the first attempt began with need not be there any more.
+    let mut first = config.clone();
+    if options.resume.is_some() {
+        first.drafter.init = PathBuf::new();
+    }
+    let drafter = fresh_drafter(&first, &target_config, kind, drafter_devices[0])?;
+    guard(config, &targets[0], &drafter, &samples)?;
+    let held_out = held_out_of(config, &targets[0], &drafter)?;
+    let features = features(config, &key, &targets[0], &drafter, &samples)?;
+    let identity = Identity::new(config, &key);
+    Ok(Loaded { identity, samples, targets, target_config, drafter, drafter_devices, held_out, features })
+}
+
+/// What the drafter is evaluated on while it is trained, if it is.
+fn held_out_of(config: &Config, target: &Target, drafter: &DFlashDrafter) -> Result<Option<HeldOut>, TrainError> {
+    if config.eval.every == 0 || config.random.is_on() {
+        return Ok(None);
+    }
+    let tools = TextTools::load(&config.model.target)?;
+    let (mut prompts, options) = held_out(config, &tools, target, drafter.config.block_size, config.eval.temperature)?;
+    prompts.truncate(config.eval.prompts);
+    Ok(Some(HeldOut { prompts, options }))
+}
+
+/// The texts to train on, and what they were made from.
+fn read(config: &Config, options: &TrainOptions) -> Result<(Key, Vec<Text>), TrainError> {
+    if config.random.is_on() {
+        return Ok((random::key(&config.random), random::texts(config)));
+    }
     let tools = TextTools::load(&config.model.target)?;
     let key = prepare::key(config, &tools)?;
     if !cached(&config.data.shards, &key)? {
@@ -158,42 +200,14 @@ fn load(config: &Config, options: &TrainOptions) -> Result<Loaded, TrainError> {
         });
     }
     let samples = texts(&PreloadedDataset::open(&config.data.shards)?, &config.data);
-    let all = |choices: Vec<DeviceChoice>| choices.into_iter().map(device::resolve).collect::<Result<Vec<_>, _>>();
-    let (target_devices, drafter_devices) = (all(config.pipeline.targets())?, all(config.pipeline.drafters())?);
-    let kind = device::kind(config.model.dtype, target_devices[0]);
-    let load = |&device: &Device| Target::load(&config.model.target, kind, device);
-    let targets: Vec<_> = target_devices.iter().map(load).collect::<Result<_, _>>()?;
-    let target_config = targets[0].config.clone();
-    // All weights come from the checkpoint: what the first attempt began with need not be there any more.
-    let mut first = config.clone();
-    if options.resume.is_some() {
-        first.drafter.init = PathBuf::new();
-    }
-    let drafter = fresh_drafter(&first, &target_config, kind, drafter_devices[0])?;
-    guard(config, &targets[0], &drafter, &samples)?;
-    let held_out = held_out_of(config, &tools, &targets[0], &drafter)?;
-    let features = features(config, &key, &targets[0], &drafter, &samples)?;
-    let identity = Identity::new(config, &key);
-    Ok(Loaded { identity, samples, targets, target_config, drafter, drafter_devices, held_out, features })
+    Ok((key, samples))
 }
 
-/// What the drafter is evaluated on while it is trained, if it is.
-fn held_out_of(
-    config: &Config,
-    tools: &TextTools,
-    target: &Target,
-    drafter: &DFlashDrafter,
-) -> Result<Option<HeldOut>, TrainError> {
-    if config.eval.every == 0 {
-        return Ok(None);
-    }
-    let (mut prompts, options) = held_out(config, tools, target, drafter.config.block_size, config.eval.temperature)?;
-    prompts.truncate(config.eval.prompts);
-    Ok(Some(HeldOut { prompts, options }))
-}
-
-/// What would be learnt wrong in silence is an error here, before the first step.
+/// What would be learnt wrong in silence is an error here, before the first step. Of random texts nothing is learnt.
 fn guard(config: &Config, target: &Target, drafter: &DFlashDrafter, samples: &[Text]) -> Result<(), TrainError> {
+    if config.random.is_on() {
+        return Ok(());
+    }
     // They are looked at side by side.
     let beside = (drafter.device() != target.device()).then(|| drafter.copied_to(target.device()));
     let texts: Vec<_> = samples.iter().map(Text::row).collect();
@@ -269,7 +283,7 @@ fn saving(config: &Config, attempt: u32, identity: Identity) -> Saving {
     let (every, keep) = (config.checkpoint.every, config.checkpoint.keep);
     let arrival = config.pipeline.order == Delivery::Arrival && config.pipeline.targets().len() > 1;
     let (seed, batches_per_step) = (config.run.seed, config.train.accumulate as u64);
-    Saving { every, keep, attempt, seed, batches_per_step, arrival, identity }
+    Saving { every, keep, attempt, seed, batches_per_step, arrival, identity, never: config.random.is_on() }
 }
 
 fn export(
@@ -279,20 +293,13 @@ fn export(
     config: &Config,
     trouble: Option<String>,
 ) -> Result<Trained, TrainError> {
-    let dir = run.checkpoints().join("export");
-    checkpoint::export(&outcome.drafter, target, &dir)?;
+    let dir = (!config.random.is_on()).then(|| run.checkpoints().join("export"));
+    if let Some(dir) = &dir {
+        checkpoint::export(&outcome.drafter, target, dir)?;
+    }
     let pipeline::Outcome { steps, tokens_per_s, loop_seconds, evaluation, .. } = outcome;
     let stopped = steps < config.train.steps;
-    Ok(Trained {
-        run: run.clone(),
-        steps,
-        tokens_per_s,
-        loop_seconds,
-        drafter: Some(dir),
-        evaluation,
-        stopped,
-        trouble,
-    })
+    Ok(Trained { run: run.clone(), steps, tokens_per_s, loop_seconds, drafter: dir, evaluation, stopped, trouble })
 }
 
 /// Nanoseconds since 1970.

@@ -36,6 +36,19 @@ fn two_with_a_batch_each_equal_one_with_twice_the_batch() {
 }
 
 #[test]
+fn six_targets_and_two_drafters_learn_what_one_of_each_does() {
+    let (one, many) = never_stuck(|| {
+        let mut config = config();
+        config.train.batch = 4;
+        let one = train(&config, 1, 1);
+        config.train.batch = 2;
+        (one, train(&config, 6, 2))
+    });
+    same(&one, &many);
+    assert_eq!(many.lanes.iter().filter(|lane| lane.starts_with("target:")).count(), 6);
+}
+
+#[test]
 fn means_whose_divisor_only_the_device_knows_are_weighted_with_it() {
     let (one, two) = both(2, 4, |c| {
         (c.train.loss, c.train.reduction) = (Objective::Dpace, Reduction::WeightedMean);

@@ -7,7 +7,7 @@ use dflash_reports::timeline::{self, Manifest, RunDir, State as RunState, Tail, 
 
 use super::keep::Keep;
 use super::metrics::Metrics;
-use super::past::Past;
+use super::past::{Past, Reading, Stretch};
 use super::{hostname, now_unix_ns};
 use crate::Result;
 use crate::state::{Input, Look, Model, extent};
@@ -28,6 +28,9 @@ pub struct RunSource {
     host: String,
     count: usize,
     past: Option<Past>,
+    reading: Option<Reading>,
+    /// What could not be read is not tried again while it is looked at.
+    failed: Option<Stretch>,
 }
 
 /// A finished run is read once and whole; a running one, and one that is too long, is followed.
@@ -90,7 +93,9 @@ impl RunSource {
         let recording = Recording::open(&run, state, count)?;
         let (name, host) = (run.name(), hostname());
         let (metrics, problems) = (Metrics::of(run.metrics_csv()), Vec::new());
-        let mut source = Self { run, name, recording, manifest, state, metrics, problems, host, count, past: None };
+        let (past, reading, failed) = (None, None, None);
+        let mut source =
+            Self { run, name, recording, manifest, state, metrics, problems, host, count, past, reading, failed };
         source.poll();
         Ok(source)
     }
@@ -139,13 +144,56 @@ impl RunSource {
         Ok(())
     }
 
-    /// Reads what `look` asks for and is not in memory. Where that fails, what is in memory is shown, and why.
-    pub fn prepare(&mut self, look: &Look) {
-        let Recording::Followed(Some(tail), keep) = &self.recording else { return };
-        let before = self.past.take();
-        match Past::of(before, &self.run, look, tail.timeline(), keep.fitting(tail.timeline())) {
-            Ok(past) => self.past = past,
-            Err(error) => self.problems.push(error.to_string()),
+    /// Begins to read what `look` asks for and is not in memory; whether all of it is there.
+    pub fn prepare(&mut self, look: &Look) -> bool {
+        let Recording::Followed(Some(tail), keep) = &self.recording else { return true };
+        let most_ns = keep.fitting(tail.timeline());
+        let Some(stretch) = Stretch::beyond(tail.timeline(), look, most_ns) else {
+            self.past = None;
+            return true;
+        };
+        if self.failed == Some(stretch) || self.past.as_ref().is_some_and(|past| past.holds(stretch)) {
+            return true;
+        }
+        // One after the other: who runs through a recording asks for many.
+        if self.reading.is_none() {
+            match Reading::begin(&self.run, stretch, most_ns) {
+                Ok(reading) => self.reading = Some(reading),
+                Err(problem) => {
+                    self.problems.push(problem);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Takes what was read meanwhile; whether there is something new to show. Where reading failed, what is in memory is
+    /// shown, and why.
+    pub fn arrive(&mut self) -> bool {
+        let Some(reading) = self.reading.take_if(|reading| reading.is_done()) else { return false };
+        self.take(reading);
+        true
+    }
+
+    /// Reads what `look` asks for, and waits for it.
+    pub fn settle(&mut self, look: &Look) {
+        if !self.prepare(look)
+            && let Some(reading) = self.reading.take()
+        {
+            self.take(reading);
+        }
+    }
+
+    fn take(&mut self, reading: Reading) {
+        let Some(newest) = self.timeline() else { return };
+        let asked = reading.asked();
+        match reading.end(newest) {
+            Ok(past) => (self.past, self.failed) = (Some(past), None),
+            Err(problem) => {
+                (self.past, self.failed) = (None, Some(asked));
+                self.problems.push(problem);
+            }
         }
     }
 
@@ -286,7 +334,9 @@ mod tests {
             let at = second * SECOND;
             let look = Look { at_ns: Some(at), ..look };
             let before = source.past.as_ref().map(Past::begin_ns);
-            source.prepare(&look);
+            assert_eq!(source.prepare(&look), !read, "{second} s");
+            source.settle(&look);
+            assert!(source.prepare(&look), "{second} s");
             assert_eq!(source.past.as_ref().map(Past::begin_ns) != before && source.past.is_some(), read, "{second} s");
             let model = source.model(&look);
             let window = Window { from_ns: Some((at - 10 * SECOND).max(0)), to_ns: Some(at + 1), ..Window::default() };
@@ -296,5 +346,22 @@ mod tests {
         }
         source.prepare(&look);
         assert!(source.past.is_none(), "it is forgotten when the newest part is looked at");
+    }
+    #[test]
+    fn what_cannot_be_read_is_said_once_and_not_tried_again() {
+        let parent = tempfile::tempdir().expect("a temporary directory");
+        let run = long_run(parent.path()).expect("a run can be written");
+        let mut source = RunSource::open_as_one_of(run.clone(), RUNS).expect("it can be opened");
+        let (segment, aside) = (run.timeline_dir().join("rank0-000001.dft"), parent.path().join("aside"));
+        fs::rename(&segment, &aside).expect("it can be moved away");
+        fs::create_dir(&segment).expect("something else can stand there");
+        let look = Look { window: WindowLength::Seconds10, at_ns: Some(300 * SECOND), ..Look::default() };
+        source.settle(&look);
+        assert_eq!(source.problems().len(), 1, "{:?}", source.problems());
+        assert!(source.prepare(&look) && !source.arrive(), "the same moment is not asked for again");
+        fs::remove_dir(&segment).and_then(|()| fs::rename(&aside, &segment)).expect("it can be moved back");
+        let look = Look { at_ns: Some(301 * SECOND), ..look };
+        source.settle(&look);
+        assert!(source.past.is_some(), "another moment is");
     }
 }

@@ -109,7 +109,7 @@ fn a_torn_timeline_says_so() {
     scene.timeline.health.bad_blocks = 2;
     scene.timeline.health.problems =
         vec!["timeline/rank0-000001.dft: damaged block at byte 65536, skipped 812 bytes".to_owned()];
-    snapshot("torn", &scene, &[View::Overview, View::Timeline, View::Events], &SIZES, NO_COLOR);
+    snapshot("torn", &scene, VIEWS, &SIZES, NO_COLOR);
 }
 
 #[test]
@@ -256,6 +256,16 @@ fn a_recording_is_played_from_its_start() {
     assert!(state.model.throughput.tokens < whole.throughput.tokens);
     assert!(state.tick(std::time::Duration::from_secs(100)));
     assert_eq!((state.at_ns, state.is_playing()), (None, false));
+}
+
+/// What lies far back is read by a thread of its own: the screen says so, and goes on.
+#[test]
+fn what_is_being_read_is_said() {
+    let mut state = Scene::pipeline().ended(RunState::Finished, true).show();
+    state.apply(Action::Scrub(-4));
+    state.reading = true;
+    let text = frame_text(&frame(&mut state, SMALL, NO_COLOR));
+    assert!(text.lines().last().is_some_and(|keys| keys.contains("p READS at ")), "{text}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A drafter's work: steps, and what several drafters must agree on in them.
 
 use super::Torch;
+use super::rehearsal::{Largest, set_by};
 use crate::drafter::Row;
 use crate::eval::RunEvaluation;
 use crate::pipeline::HiddenStates;
@@ -19,6 +20,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tch::{Device, Kind, Tensor};
 
+/// Numbers on the device that may wait to be read: some ten a step, 512 bytes each.
+const FIGURES: usize = 20_000;
+
 /// Trains one drafter.
 pub(in crate::pipeline) struct Learner<'a> {
     pub(in crate::pipeline) step: DrafterStep,
@@ -34,6 +38,8 @@ pub(in crate::pipeline) struct Learner<'a> {
     weight: (f64, Option<Tensor>),
     /// Gradients of the step that is under way, of all drafters together; none with one drafter.
     reduced: Vec<Tensor>,
+    /// The batch that needs most memory, and the numbers that a token of its hidden states has.
+    largest: (Largest, i64),
     /// What it is evaluated on, if it is.
     bench: Option<Bench>,
     /// The last evaluation, and after how many steps it was.
@@ -46,6 +52,7 @@ impl<'a> Learner<'a> {
         samples: &'a [Text],
         checkpoints: Arc<Checkpoints<'a>>,
         learning_rate: f64,
+        largest: (Largest, i64),
     ) -> Self {
         let metrics = Metrics::new(step.drafter.config.block_size as usize);
         let (pending, reduced) = (Vec::new(), Vec::new());
@@ -60,9 +67,21 @@ impl<'a> Learner<'a> {
             pending,
             weight: (0.0, None),
             reduced,
+            largest,
             bench: None,
             evaluated: None,
         }
+    }
+
+    /// A step on hidden states that are zeros, and room for figures that wait to be read.
+    fn rehearse(&mut self) {
+        let (largest, width) = &self.largest;
+        let ([rows, tokens], device) = (largest.size(self.samples), self.step.device());
+        let taps = Tensor::zeros([rows, tokens, *width], (self.step.kind(), device));
+        set_by(1, &taps.size(), (taps.kind(), device));
+        let samples = self.rows(&largest.samples);
+        largest.clone().rehearse(device, || self.step.rehearse(&taps, &samples));
+        set_by(FIGURES, &[1], (Kind::Float, device));
     }
 
     /// Evaluated on a bench.
@@ -92,6 +111,9 @@ impl Learn<Torch<'_>> for Learner<'_> {
     fn begin(&mut self) -> Result<Streams, String> {
         let streams = Streams::enter(self.step.device(), &self.devices)?;
         self.step.watch_stream();
+        if self.step.device().is_cuda() {
+            self.rehearse();
+        }
         Ok(streams)
     }
 

@@ -2,10 +2,12 @@
 
 mod drafter;
 mod features;
+mod rehearsal;
 mod target;
 
 pub(super) use drafter::Learner;
 pub(super) use features::Features;
+pub(super) use rehearsal::Largest;
 pub(super) use target::{Poster, Reader};
 
 use super::work::{Load, World};
