@@ -32,6 +32,9 @@ def main() -> None:
     settings = tomllib.loads(args.config.read_text(encoding="utf-8"))
     torch.manual_seed(args.seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cuda":
+        # What is left on the CPU is tiny: threads would only wait for each other, the more so beside other trainings.
+        torch.set_num_threads(1)
     target = Target(Path(settings["model"]["target"]), device)
     texts = read_texts(Path(settings["data"]["shards"]))
     drafter = Drafter(target.c, settings["drafter"], device)
@@ -212,13 +215,12 @@ def batches(lengths, size, chance):
         yield from made
 
 
-def draw_blocks(texts, count, block, mask_id, chance, device):
+def draw_blocks(texts, valid, count, block, mask_id, chance, device):
     """Anchors among the supervised tokens whose next one is supervised too; `count` blocks a text, those without one empty."""
     b = len(texts)
     anchors, keep = torch.zeros(b, count, dtype=torch.long), torch.zeros(b, count, dtype=torch.bool)
     for row, (ids, mask) in enumerate(texts):
-        valid = (mask[:-1] & mask[1:]).nonzero().flatten().tolist()
-        drawn = sorted(chance.sample(valid, min(count, len(valid))))
+        drawn = sorted(chance.sample(valid[row], min(count, len(valid[row]))))
         anchors[row, : len(drawn)], keep[row, : len(drawn)] = torch.tensor(drawn), True
     longest = max(len(ids) for ids, _ in texts)
     ids, mask = torch.zeros(b, longest, dtype=torch.long), torch.zeros(b, longest, dtype=torch.bool)
@@ -288,6 +290,7 @@ def train(drafter, target, texts, s, seed, device):
     block = drafter.block
     gamma = s.get("gamma", 0.0) or {16: 7.0, 10: 5.0, 8: 4.0}.get(block, 4.0)
     features = [target.taps(ids.to(device), drafter.taps) for ids, _ in texts]
+    valid = [(mask[:-1] & mask[1:]).nonzero().flatten().tolist() for _, mask in texts]
     order = batches([len(ids) for ids, _ in texts], s.get("batch", 4), chance)
     draw_ids = vocabulary(s, texts, target.head.shape[0])
     optimizer = optimizers(drafter, s)
@@ -295,7 +298,9 @@ def train(drafter, target, texts, s, seed, device):
     for step in range(s["steps"]):
         chosen = next(order)
         rows = [texts[i] for i in chosen]
-        blocks, at, labels, weight, visible = draw_blocks(rows, s.get("anchors", 512), block, drafter.mask_id, chance, device)
+        places = [valid[i] for i in chosen]
+        drawn = draw_blocks(rows, places, s.get("anchors", 512), block, drafter.mask_id, chance, device)
+        blocks, at, labels, weight, visible = drawn
         taps = torch.nn.utils.rnn.pad_sequence([features[i] for i in chosen], batch_first=True)
         positions = torch.arange(taps.shape[1], device=device).expand(len(rows), -1)
         y = drafter.forward(taps, target.embedding[blocks], positions, at, visible)

@@ -99,6 +99,10 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
         let streams = self.work.begin();
         let began = Instant::now();
         let ended = streams.as_ref().map_err(|error| Fault::Work(error.clone())).and_then(|_| self.loop_());
+        // Its step will not be evaluated any more, or was before.
+        if let Some(row) = self.row.take() {
+            self.put(&row);
+        }
         if !matches!(ended, Err(Fault::Work(_))) && self.group.rank() == 0 {
             self.work.at_end(self.made.steps);
         }
@@ -190,12 +194,7 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
         self.read = self.made.steps;
         let figures = self.own_figures();
         let _span = span!("drafter.log");
-        let told = self.log(figures);
-        // Its step was evaluated before, if it was.
-        if let Some(row) = self.row.take() {
-            self.put(&row);
-        }
-        told
+        self.log(figures)
     }
 
     fn own_figures(&mut self) -> Option<Figures> {

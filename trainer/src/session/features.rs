@@ -21,7 +21,9 @@ pub(super) fn features(
         return Ok(None);
     }
     let named = !pipeline.feature_dir.as_os_str().is_empty();
-    let root = if named { pipeline.feature_dir.clone() } else { beside(&config.data.shards) };
+    // Random texts have no shards.
+    let shards = if config.random.is_on() { &config.run.dir.join("random") } else { &config.data.shards };
+    let root = if named { pipeline.feature_dir.clone() } else { beside(shards) };
     // One process fills a folder.
     let root = if rank == 0 { root } else { root.join(format!("rank{rank}")) };
     // Checked with the configuration.

@@ -85,7 +85,7 @@ fn held_out_of(config: &Config, target: &Target, drafter: &DFlashDrafter) -> Res
 /// The texts to train on, and what they were made from.
 fn read(config: &Config, options: &TrainOptions) -> Result<(Key, Vec<Text>), TrainError> {
     if config.random.is_on() {
-        return Ok((random::key(&config.random), random::texts(config)));
+        return Ok((random::key(config), random::texts(config)));
     }
     let tools = TextTools::load(&config.model.target)?;
     let key = prepare::key(config, &tools)?;

@@ -10,8 +10,9 @@ use rand::{Rng, SeedableRng};
 use tch::{Device, Kind};
 
 /// Stands for the files that a real training is made from.
-pub(super) fn key(random: &Random) -> Key {
-    ContentKey::new().text("random target", &random.target).finish()
+pub(super) fn key(config: &Config) -> Key {
+    let (target, seed) = (&config.random.target, config.run.seed.to_string());
+    ContentKey::new().text("random target", target).text("seed", &seed).finish()
 }
 
 /// The same target on every device.
