@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub(crate) type Facts = BTreeMap<String, Value>;
 
 /// Keys that each host has its own of. What paths lead to is compared by content, where it decides what is learnt.
-const OWN: [&str; 11] = [
+const OWN: [&str; 13] = [
     "run.dir",
     "model.target",
     "data.prompts",
@@ -21,6 +21,8 @@ const OWN: [&str; 11] = [
     "pipeline.drafter_devices",
     "pipeline.threads",
     "pipeline.hs_queue_bytes",
+    "pipeline.feature_dir",
+    "pipeline.feature_bytes",
 ];
 
 /// The program and the configuration.
