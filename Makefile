@@ -3,7 +3,7 @@
 # scripts/libtorch has made links of the torch that this asks for; torch-sys itself would link its torch_cuda too.
 CARGO = env -u LIBTORCH_USE_PYTORCH cargo
 
-.PHONY: help setup libtorch demo demo-seeds test parity lint bench soak fuzz aa diagnosis
+.PHONY: help setup libtorch demo demo-seeds tau test parity lint bench soak fuzz aa diagnosis
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -20,6 +20,10 @@ demo: setup ## train a drafter on a real model and show where the time went
 demo-seeds: setup ## the demo over three seeds and 40 prompts
 	$(CARGO) build --release
 	scripts/demo --seeds
+
+tau: setup ## how tau grows with training: three lengths, three seeds (an hour on two cores; scripts/tau-curve has options)
+	$(CARGO) build --release
+	scripts/tau-curve
 
 libtorch:
 	scripts/need cargo g++ python3 pip

@@ -54,6 +54,19 @@ fn a_simulation_is_recorded_and_says_who_limits() {
 }
 
 #[test]
+fn eight_gpus_stand_on_one_screen() {
+    let place = Place::new();
+    let trained = place.train("eight_gpus.toml", ("steps = 600", "steps = 600"), "30");
+    assert!(trained.status.success(), "{}", text(&trained.stderr));
+    let screen = text(&place.dflash(&["top", "--once"]).stdout);
+    for (device, lane) in
+        (0..6).map(|i| (i, format!("target:{i}"))).chain([(6, "drafter:0".into()), (7, "drafter:1".into())])
+    {
+        assert!(screen.contains(&format!("sim:{device}")) && screen.contains(&lane), "{lane}: {screen}");
+    }
+}
+
+#[test]
 fn a_worker_that_fails_closes_the_run_with_its_name() {
     let place = Place::new();
     let planted = "[sim]\nfail = \"drafter:1 panics at 3\"\n";

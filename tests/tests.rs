@@ -5,6 +5,8 @@ mod arrows;
 mod bad_input;
 mod completions;
 mod help;
+#[cfg(feature = "train")]
+mod random;
 mod reading;
 #[cfg(feature = "train")]
 mod simulated;

@@ -32,7 +32,6 @@ mod iterations;
 mod means;
 pub(crate) mod noise;
 mod options;
-mod parts;
 mod rename;
 mod row;
 mod rows;

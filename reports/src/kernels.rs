@@ -9,6 +9,7 @@ mod event;
 mod join;
 pub(crate) mod meta;
 pub(crate) mod trace;
+mod waits;
 
 use crate::error::Result;
 use crate::intervals::Union;
@@ -21,6 +22,7 @@ use std::path::Path;
 use trace::Trace;
 
 pub use trace::Discarded;
+pub use waits::HostWaits;
 
 /// So much before and after a capture is read of the timeline, nanoseconds.
 const ABOUT_NS: u64 = 1_000_000_000;
@@ -46,6 +48,8 @@ pub struct Capture {
     pub devices: Vec<DeviceBusy>,
     /// By stage; only where the trace could be placed on the timeline's clock.
     pub lanes: Vec<LaneBusy>,
+    /// Threads that waited for a device, of those whose names the trace has; only where it could be placed.
+    pub waits: Vec<HostWaits>,
 }
 
 /// A stretch of device time. `busy_ns + idle_ns = window_ns`.
@@ -194,6 +198,7 @@ impl Open {
             problems.push("no clock anchor: the kernels cannot be placed on the timeline".into());
         }
         let (kernels, discarded) = (trace.kernels(), trace.discarded);
+        let waits = offset.as_ref().map(|offset| waits::host_waits(timeline, &meta, &trace, offset));
         let devices = unions(trace, &offset);
         let lanes = if offset.is_some() { join::lanes(timeline, window, &meta, &devices) } else { Vec::new() };
         Capture {
@@ -203,6 +208,7 @@ impl Open {
             problems,
             devices: devices.iter().filter_map(|(number, device)| over_all(*number, device, &meta)).collect(),
             lanes,
+            waits: waits.unwrap_or_default(),
             iterations: meta.first_iteration.zip(meta.last_iteration),
             lane: meta.lane,
             blind: meta.blind,

@@ -16,6 +16,7 @@ pub mod history;
 mod intern;
 mod intervals;
 pub mod kernels;
+pub mod limiting;
 mod passes;
 pub mod queues;
 mod quick;

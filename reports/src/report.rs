@@ -34,6 +34,7 @@ use crate::goodput::Goodput;
 use crate::gpu::Gpu;
 use crate::handoffs::Handoffs;
 use crate::kernels::Capture;
+use crate::limiting::{LimitingLane, limiting};
 use crate::passes::feed;
 use crate::queues::QueueRow;
 use crate::samples::CpuSamples;
@@ -92,6 +93,8 @@ pub struct Report {
     pub gaps: Vec<LaneGaps>,
     /// Kernel captures; empty if there are none, or of a bare timeline.
     pub captures: Vec<Capture>,
+    /// What keeps the devices of the limiting side from working all the time; empty if no side limits.
+    pub limiting: Vec<LimitingLane>,
     /// Sampled stacks; `None` if there are none.
     pub cpu_samples: Option<CpuSamples>,
 }
@@ -182,7 +185,8 @@ impl Report {
         let mut facts = runs.iter().map(RunFacts::of).collect::<Result<Vec<_>>>()?.into_iter();
         let places = if runs.len() > 1 { merged.places.clone() } else { Vec::new() };
         let run = facts.next();
-        Ok((Self { run, other_runs: facts.collect(), places, captures, ..report }, merged))
+        let limiting = limiting(&report.verdict, &report.gaps, &captures);
+        Ok((Self { run, other_runs: facts.collect(), places, captures, limiting, ..report }, merged))
     }
 
     /// The report as one JSON object. A number that is not known is `null`.

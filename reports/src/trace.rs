@@ -10,11 +10,14 @@ mod counts;
 mod flows;
 mod perfetto;
 pub(crate) mod proto;
+mod reach;
 mod slices;
+mod source;
 
 pub use chrome::chrome;
 pub use counts::Counts;
 pub use perfetto::perfetto;
+pub use source::Source;
 
 use crate::window::Window;
 use dflash_timeline::Timeline;

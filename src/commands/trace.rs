@@ -4,10 +4,9 @@ use crate::output::{OutputArg, say};
 use crate::run_arg::RunArg;
 use crate::select_arg::SelectArg;
 use anyhow::bail;
-use dflash_reports::sources::read_part;
 use dflash_reports::text::harmless;
-use dflash_reports::timeline::{self, State};
-use dflash_reports::trace::{Counts, Options, chrome, perfetto};
+use dflash_reports::timeline::{State, Timeline};
+use dflash_reports::trace::{Counts, Options, Source, chrome, perfetto};
 use std::process::ExitCode;
 
 /// What is in the file, and how to open it.
@@ -36,21 +35,21 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.output.is_terminal() && !args.chrome {
         bail!("a trace is no text for a terminal; name a file with -o, such as -o {}.pftrace", harmless(&run.name()));
     }
-    let (timeline, window) = read_part(&run, &args.select.selection())?;
+    let (source, window) = Source::open(&run, &args.select.selection())?;
     let live = matches!(run.state(), Ok(State::Running));
     let options = Options { window, name: run.name(), live };
     let (counts, problems) = args.output.write_with(|mut out| {
         Ok(if args.chrome {
-            chrome(&timeline, &options, Some(&run), &mut out)?
+            chrome(&source, &options, Some(&run), &mut out)?
         } else {
-            (perfetto(&timeline, &options, &mut out)?, Vec::new())
+            (perfetto(&source, &options, &mut out)?, Vec::new())
         })
     })?;
-    say_what_lacks(&timeline, &options, &counts, &problems);
+    say_what_lacks(source.head(), &options, &counts, &problems);
     Ok(ExitCode::SUCCESS)
 }
 
-fn say_what_lacks(timeline: &timeline::Timeline, options: &Options, counts: &Counts, problems: &[String]) {
+fn say_what_lacks(timeline: &Timeline, options: &Options, counts: &Counts, problems: &[String]) {
     if !timeline.health.ended {
         let why = if options.live { "the run goes on" } else { "the timeline has no end: it is torn" };
         say(&format!("dflash: warning: {why}; the trace holds what was written so far"));

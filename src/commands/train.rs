@@ -6,8 +6,10 @@ use crate::run_arg;
 use crate::show::{Beside, LogFormat, Watcher};
 use anyhow::{Result, bail};
 use dflash_reports::timeline::RunDir;
+use dflash_sys::StopFlag;
 use dflash_trainer::config::Config;
-use dflash_trainer::session::{TrainOptions, run_config, train, unfinished};
+use dflash_trainer::ranks::Launch;
+use dflash_trainer::session::{TrainOptions, Trained, run_config, train, unfinished};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -36,6 +38,10 @@ pub struct Args {
     /// End in good time, with a checkpoint and exit code 0, once so much time has passed: 90m, 12h, 30s, or [D-]HH:MM:SS
     #[arg(long, value_name = "TIME", value_parser = time_limit)]
     time_limit: Option<Duration>,
+    /// Another value for a key of the configuration, such as train.learning_rate=1e-4 (may be given several times). With
+    /// --resume: the learning rate, what shapes it over the steps, clipping and weight decay can be changed, from here on
+    #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
+    set: Vec<String>,
     /// Form of the log lines on stderr
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
@@ -53,6 +59,9 @@ impl Args {
             (None, Some(run)) if !is_auto(run) => (run_config(&self.run(run)?)?, run.join("run.json")),
             _ => bail!("--resume auto needs a configuration: it names the runs to look among"),
         };
+        for assignment in &self.set {
+            config = config.with(assignment)?;
+        }
         config.run.seed = self.seed.unwrap_or(config.run.seed);
         config.train.steps = self.steps.unwrap_or(config.train.steps);
         config.run.dir = self.runs.clone().unwrap_or(config.run.dir);
@@ -67,13 +76,16 @@ impl Args {
             Some(run) => Some(self.run(run)?),
             None => None,
         };
-        let given = self.steps.map(|_| "train.steps").into_iter().collect();
+        let steps = self.steps.map(|_| "train.steps".to_owned());
+        let name_of = |assignment: &String| Some(assignment.split_once('=')?.0.trim().to_owned());
+        let given = self.set.iter().filter_map(name_of).chain(steps).collect();
         Ok(TrainOptions {
             command: std::env::args().collect(),
             config_name: name.display().to_string(),
             commit: option_env!("DFLASH_COMMIT").map(str::to_owned),
             resume,
             given,
+            launch: Launch::from_env()?,
         })
     }
 
@@ -131,12 +143,23 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if let Some(trouble) = &trained.trouble {
         say(&format!("dflash: the recording is incomplete: {trouble}"));
     }
+    if trained.rank > 0 {
+        // Rank 0 says the rest for all.
+        return Ok(exit_code(&trained, stop));
+    }
     say(&match &trained.drafter {
         Some(drafter) => format!("{} steps; drafter in {}", trained.steps, drafter.display()),
+        None if config.random.is_on() => format!("{} steps on random weights; no drafter is kept", trained.steps),
         None => format!("{} steps, simulated", trained.steps),
     });
     output::print(format!("{}\n", trained.run.path().display()).as_bytes())?;
-    Ok(if trained.stopped { stop.exit_code().map_or(ExitCode::SUCCESS, ExitCode::from) } else { ExitCode::SUCCESS })
+    Ok(exit_code(&trained, stop))
+}
+
+/// A training that a signal stopped ends with the signal's code.
+fn exit_code(trained: &Trained, stop: StopFlag) -> ExitCode {
+    let stopped = if trained.stopped { stop.exit_code() } else { None };
+    stopped.map_or(ExitCode::SUCCESS, ExitCode::from)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `dflash flamegraph`: forms, parts and changes, as a user asks for them.
 
-use super::support::{dflash, recorded_run};
+use super::support::{dflash, recorded_run, skipped};
+use std::process::Command;
 
 #[test]
 fn a_slower_stage_is_red_and_its_parents_too() {
@@ -34,6 +35,30 @@ fn forms_for_other_viewers() {
     let said = dflash(dir.path(), &["flamegraph", "--format", "pprof", "-o", "x.pb.gz"]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert!(std::fs::read(dir.path().join("x.pb.gz")).unwrap().starts_with(&[0x1f, 0x8b]), "gzip");
+}
+
+/// `go tool pprof` reads the profile: the same total, and each frame where it belongs.
+#[test]
+fn go_tool_pprof_opens_it() {
+    let go = Command::new("go").args(["tool", "pprof", "-h"]).output();
+    if !go.is_ok_and(|output| String::from_utf8_lossy(&output.stderr).contains("usage")) {
+        return skipped("a profile in go tool pprof", "there is no `go` with its pprof");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    recorded_run(dir.path(), "a", 1.0);
+    assert_eq!(dflash(dir.path(), &["flamegraph", "--format", "pprof", "-o", "x.pb.gz"]).code, Some(0));
+    let folded = dflash(dir.path(), &["flamegraph", "--format", "folded"]).stdout;
+    let all = folded.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum::<u64>();
+    let mut pprof = Command::new("go");
+    pprof.args(["tool", "pprof", "-raw", "x.pb.gz"]).current_dir(dir.path()).env("HOME", dir.path());
+    let output = pprof.output().unwrap();
+    let (raw, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{said}");
+    let samples =
+        raw.split("Samples:\nwall/nanoseconds").nth(1).and_then(|rest| rest.split("Locations").next()).unwrap();
+    let weights = samples.lines().filter_map(|line| line.split_once(':')?.0.trim().parse::<u64>().ok());
+    assert_eq!(weights.sum::<u64>(), all, "{raw}");
+    assert!(raw.contains("drafter.backward") && raw.contains("residue"), "{raw}");
 }
 
 #[test]

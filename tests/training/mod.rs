@@ -2,10 +2,13 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod control;
+mod evaluating;
 mod export;
+mod features;
 mod guards;
 mod packing;
 mod prepare;
+mod ranks;
 mod resume;
 mod running;
 mod sampling;

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every tensor of a checkpoint's state, as bytes by name.
-fn state(checkpoint: &Path) -> Vec<(String, Vec<u8>)> {
+pub fn state(checkpoint: &Path) -> Vec<(String, Vec<u8>)> {
     let bytes = fs::read(checkpoint.join("state.safetensors")).unwrap();
     let file = SafeTensors::deserialize(&bytes).unwrap();
     let mut tensors: Vec<_> = file.tensors().into_iter().map(|(name, view)| (name, view.data().to_vec())).collect();
@@ -17,7 +17,7 @@ fn state(checkpoint: &Path) -> Vec<(String, Vec<u8>)> {
     tensors
 }
 
-fn figures(checkpoint: &Path) -> Value {
+pub fn figures(checkpoint: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(checkpoint.join("state.json")).unwrap()).unwrap()
 }
 
@@ -33,7 +33,7 @@ fn steps(run: &Path) -> Vec<String> {
 }
 
 /// A run that ended, for whatever reason, right after the checkpoint of a step.
-fn cut(run: &Path, step: usize) {
+pub fn cut(run: &Path, step: usize) {
     for name in steps(run) {
         let later = name.strip_prefix("step-").is_none_or(|n| n.parse::<usize>().unwrap() > step);
         if later {
@@ -115,6 +115,53 @@ fn so_is_one_with_two_targets() {
 fn so_is_one_with_two_drafters() {
     let two = "[pipeline]\ndrafter_devices = [\"cpu\", \"cpu\"]";
     resumes_exactly(&[("[pipeline]", two), ("batch = 2", "batch = 1")]);
+}
+
+#[test]
+fn so_is_one_whose_hidden_states_are_on_the_disk() {
+    resumes_exactly(&[("\"off\"", "\"disk\"")]);
+}
+
+#[test]
+fn batches_that_came_as_they_were_made_cannot_be_gone_on_from_exactly() {
+    let place = Place::new();
+    let several = "[pipeline]\ntarget_devices = [\"cpu\", \"cpu\"]\norder = \"arrival\"";
+    let config = fs::read_to_string(place.config()).unwrap().replace("[pipeline]", several);
+    fs::write(place.config(), config).unwrap();
+    place.ok(&["prepare", "tiny.toml"]);
+    let run = train(&place, &["tiny.toml", "--steps", "3"]);
+    let resumed = place.dflash(&["train", "--resume", run.to_str().unwrap(), "--steps", "5"]);
+    let log = String::from_utf8(resumed.stderr).unwrap();
+    assert!(resumed.status.success() && log.contains("warning: not resumed exactly: "), "{log}");
+    assert!(place.ok(&["dump", run.to_str().unwrap()]).contains("not resumed exactly"), "it is in the timeline too");
+}
+
+#[test]
+fn a_learning_rate_may_be_changed_on_purpose_and_a_batch_may_not() {
+    let place = Place::new();
+    place.ok(&["prepare", "tiny.toml"]);
+    let run = train(&place, &["tiny.toml", "--steps", "3"]);
+    let run = run.to_str().unwrap();
+    let refused = place.fails(2, &["train", "--resume", run, "--steps", "5", "--set", "train.batch=3"]);
+    assert!(refused.contains("train.batch is 2 in the checkpoint and 3 now"), "{refused}");
+    let changed = ["train", "--resume", run, "--steps", "5", "--set", "train.learning_rate=1e-4"];
+    let resumed = place.dflash(&changed);
+    let log = String::from_utf8(resumed.stderr).unwrap();
+    for line in [
+        "changed: train.learning_rate is 0.0001 from here on, 0.0006 before",
+        "changed: train.steps is 5 from here on, 3 before",
+    ] {
+        assert!(resumed.status.success() && log.contains(line), "{log}");
+        assert!(place.ok(&["dump", run]).contains(line), "it is in the timeline too");
+    }
+    let config = fs::read_to_string(place.config()).unwrap().replace("[train]", "[train]\nlearning_rate = 2e-3");
+    fs::write(place.config(), config).unwrap();
+    let refused = place.fails(2, &["train", "tiny.toml", "--resume", run, "--steps", "7"]);
+    let way = "train.learning_rate is 0.0001 in the checkpoint and 0.002 now (--set train.learning_rate=0.002 changes it on purpose)";
+    assert!(refused.contains(way), "{refused}");
+    assert!(
+        place.fails(2, &["train", "tiny.toml", "--set", "train.stepz=1"]).contains("did you mean `steps` in [train]?")
+    );
 }
 
 #[test]

@@ -2,9 +2,12 @@
 
 use super::tiny::Place;
 use crate::reading::terminal::{Terminal, process_in, terminal};
+use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// A shell in a place that is prepared, with its settings; `None` without tmux.
 fn shell(place: &Place) -> Option<(Terminal, String, String)> {
@@ -78,6 +81,14 @@ fn the_terminal_is_as_before_however_the_training_ends() {
     terminal.wait("code=143");
     as_before("SIGTERM");
 
+    train(&terminal, 1_000_000);
+    terminal.wait("alive");
+    let id = process_in(&place.path(".")).to_string();
+    assert!(Command::new("kill").args(["-HUP", &id]).status().unwrap().success());
+    terminal.wait("code=143");
+    assert!(newest_run(&place).join("checkpoints/export/model.safetensors").is_file());
+    as_before("SIGHUP");
+
     train(&terminal, 40);
     let screen = terminal.wait("code=0");
     assert!(screen.contains("40 steps; drafter in"), "{screen}");
@@ -91,6 +102,24 @@ fn the_terminal_is_as_before_however_the_training_ends() {
     let screen = terminal.wait("code=4");
     assert!(screen.contains("dflash: ") && screen.contains("checkpoints"), "{screen}");
     as_before("an error");
+}
+
+/// A connection that breaks takes the terminal away, and with it whoever does not listen. The training ends as after Ctrl-C.
+#[test]
+fn a_terminal_that_is_gone_ends_the_training_with_what_it_has_learnt() {
+    let place = Place::new();
+    let Some((terminal, ..)) = shell(&place) else { return };
+    train(&terminal, 1_000_000);
+    terminal.wait("alive");
+    drop(terminal);
+    let run = newest_run(&place);
+    let patience = Instant::now() + Duration::from_secs(120);
+    while place.ok(&["runs"]).contains("running") && Instant::now() < patience {
+        thread::sleep(Duration::from_millis(100));
+    }
+    let manifest: Value = serde_json::from_str(&fs::read_to_string(run.join("run.json")).unwrap()).unwrap();
+    assert_eq!(manifest["state"], "stopped", "{}", manifest["outcome"]);
+    assert!(run.join("checkpoints/export/model.safetensors").is_file());
 }
 
 #[test]

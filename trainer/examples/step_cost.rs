@@ -1,11 +1,12 @@
 //! What instrumentation costs a training step on a GPU, and what torch's own profiler costs the same step.
 //!
-//! `step_cost SHAPE ROUNDS STEPS DIR [fine]`: a drafter of Qwen3's shapes (`8b` or `0.6b`) learns from random hidden states. A
+//! `step_cost SHAPE ROUNDS STEPS DIR [fine|pairs]`: a drafter of Qwen3's shapes (`8b` or `0.6b`) learns from random hidden states. A
 //! round times `STEPS` steps in each mode, in random order: `off` (no profiler), `stages` and `layers` (everything on:
 //! spans, device times, allocator, NVML and process samplers, writer), and in every fourth round `kineto` (torch's
 //! profiler, CPU and CUDA). With `fine` one profiler runs throughout and its level changes every other step, of which the
 //! second is timed: for steps whose time wanders more between blocks than instrumentation costs; what the resting threads
-//! of the profiler cost is then not in it. Recordings go to `DIR`. Prints a table and its Markdown: tokens/s, and the cost of each mode
+//! of the profiler cost is then not in it. With `pairs` a round is four short blocks, off, stages, stages, off or the other way
+//! round, each with a profiler of its own or none at all: what drifts in a line cancels out, and everything is in it. Recordings go to `DIR`. Prints a table and its Markdown: tokens/s, and the cost of each mode
 //! with its 95 % interval over the rounds.
 
 #![expect(clippy::print_stdout, reason = "a table is what this program is for")]
@@ -17,9 +18,9 @@ use dflash_trainer::config::{DeviceChoice, LayerType, Train};
 use dflash_trainer::drafter::{DFlashDrafter, DrafterConfig, Init, Row};
 use dflash_trainer::instrument;
 use dflash_trainer::pipeline::DrafterStep;
-use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tch::{Device, Kind as Dtype, Tensor};
@@ -53,12 +54,12 @@ type Round = [Option<f64>; MODES.len()];
 
 fn main() -> Result<(), Error> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (arguments, fine) = match &arguments[..] {
-        [rest @ .., last] if last == "fine" => (rest, true),
-        all => (all, false),
+    let (arguments, way) = match &arguments[..] {
+        [rest @ .., last] if last == "fine" || last == "pairs" => (rest, last.as_str()),
+        all => (all, "blocks"),
     };
     let [shape, rounds, steps, runs] = arguments else {
-        return Err("usage: step_cost 8b|0.6b ROUNDS STEPS DIR [fine]".into());
+        return Err("usage: step_cost 8b|0.6b ROUNDS STEPS DIR [fine|pairs]".into());
     };
     let (rounds, steps): (usize, usize) = (rounds.parse()?, steps.parse()?);
     let device = dflash_trainer::device::resolve(DeviceChoice::Auto)?;
@@ -67,7 +68,11 @@ fn main() -> Result<(), Error> {
         bench.steps(3);
     }
     let mut stops = Vec::new();
-    let all = if fine { bench.fine(rounds)? } else { bench.blocks(rounds, &mut stops)? };
+    let all = match way {
+        "fine" => bench.fine(rounds)?,
+        "pairs" => bench.pairs(rounds)?,
+        _ => bench.blocks(rounds, &mut stops)?,
+    };
     print(&bench, shape, &all, &stops);
     Ok(())
 }
@@ -106,6 +111,24 @@ impl Bench {
                 seconds[mode] = Some(self.block(MODES[mode].0, round, stops)?);
             }
             all.push(seconds);
+        }
+        Ok(all)
+    }
+
+    /// Rounds of four blocks, of which the inner two are alike, and the outer two.
+    fn pairs(&mut self, rounds: usize) -> Result<Vec<Round>, Error> {
+        let mut rng = StdRng::seed_from_u64(7);
+        let mut all = Vec::new();
+        for round in 0..rounds {
+            let outer = rng.random_bool(0.5);
+            let mut seconds = [0.0; 2];
+            for recorded in [outer, !outer, !outer, outer] {
+                let mode = if recorded { Mode::Stages } else { Mode::Off };
+                seconds[usize::from(recorded)] += self.block(mode, round, &mut Vec::new())? / 2.0;
+            }
+            let ms = seconds.map(|seconds| seconds / self.steps as f64 * 1e3);
+            println!("round {round}: off {:.3} ms, stages {:.3} ms a step", ms[0], ms[1]);
+            all.push([Some(seconds[0]), Some(seconds[1]), None, None]);
         }
         Ok(all)
     }
@@ -175,9 +198,9 @@ impl Bench {
         Ok((profiler, lane))
     }
 
-    /// One step that is not timed, then the block.
+    /// One step that is not timed, a few before a block; then the block.
     fn timed(&mut self) -> f64 {
-        self.steps(1);
+        self.steps((self.steps / 4).max(1));
         let began = Instant::now();
         self.steps(self.steps);
         began.elapsed().as_secs_f64()

@@ -3,6 +3,7 @@
 use crate::checkpoint::CheckpointError;
 use crate::config::ConfigError;
 use crate::data::DataError;
+use crate::features::FeatureError;
 use crate::model::ModelError;
 use std::io;
 use std::path::PathBuf;
@@ -68,9 +69,15 @@ pub enum TrainError {
         /// Why.
         cause: String,
     },
+    /// Another process of the training, or how they were started.
+    #[error(transparent)]
+    Ranks(#[from] crate::ranks::RanksError),
     /// A checkpoint.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
+    /// Hidden states on the disk.
+    #[error(transparent)]
+    Features(#[from] FeatureError),
     /// The disk refused a checkpoint.
     #[error("cannot write {path}: {source}; free some space or name another `run.dir`", path = path.display())]
     Save {
@@ -88,7 +95,10 @@ impl TrainError {
         match self {
             Self::Lane { .. } | Self::Save { .. } => true,
             Self::Checkpoint(error) => error.while_writing(),
-            Self::Data(DataError::Io { source, .. }) => is_full(source),
+            Self::Ranks(error) => error.while_running(),
+            Self::Data(DataError::Io { source, .. }) | Self::Features(FeatureError::Io { source, .. }) => {
+                is_full(source)
+            }
             Self::Timeline(dflash_profiler::timeline::Error::Io { source, .. }) => is_full(source),
             _ => false,
         }

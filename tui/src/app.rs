@@ -15,6 +15,10 @@ use crate::{End, Error, Inside, Result, input, view};
 
 /// A signal is noticed this late at most.
 const PATIENCE: Duration = Duration::from_millis(200);
+/// A terminal that goes away is first one that cannot be used; the signal that says so comes this late at most.
+const HANGING_UP: Duration = Duration::from_secs(1);
+/// As `PATIENCE`, while something is being read, which is wanted soon.
+const READING: Duration = Duration::from_millis(20);
 
 /// What is shown, and all that it is shown with.
 struct App {
@@ -38,7 +42,11 @@ pub fn follow(source: Source, state: State, charset: Charset, inside: Option<&In
     let (remote, governor, looked) = (Remote::default(), Governor::default(), Instant::now());
     let inside = inside.cloned();
     let mut app = App { source, state, charset, screen, remote, governor, looked, inside, said };
-    let end = app.run(&keys, &signals);
+    let end = match app.run(&keys, &signals) {
+        // The run behind the view must hear of it.
+        Err(Error::Terminal(error)) => signals.within(HANGING_UP).map(End::Signal).ok_or(Error::Terminal(error)),
+        end => end,
+    };
     let App { screen, inside, said, .. } = app;
     drop(screen);
     if let Some(inside) = inside {
@@ -70,7 +78,8 @@ impl App {
         self.draw()?;
         loop {
             let due = self.state.interval.saturating_sub(self.looked.elapsed());
-            let next = wait(keys, due.min(PATIENCE), &mut self.state)?;
+            let patience = if self.state.reading { READING } else { due.min(PATIENCE) };
+            let next = wait(keys, patience, &mut self.state)?;
             if let Some(signal) = signals.received() {
                 return Ok(End::Signal(signal));
             }
@@ -99,7 +108,7 @@ impl App {
 
     /// Does what a key asked for, or what the passing of time does; whether there is something to draw.
     fn turn(&mut self, next: Option<Next>) -> Result<bool> {
-        let told = self.remote.tell(&mut self.state);
+        let told = self.remote.tell(&mut self.state) | self.arrive();
         if let Some(command) = self.state.take_wanted() {
             self.remote.ask(self.source.processes(), command, &mut self.state);
         }
@@ -119,7 +128,8 @@ impl App {
     fn look(&mut self) {
         let elapsed = self.looked.elapsed();
         self.looked = Instant::now();
-        if self.state.tick(elapsed) {
+        // What is played waits for what is being read.
+        if !self.state.reading && self.state.tick(elapsed) {
             self.compute();
         } else if !self.state.paused && self.governor.is_due(self.looked) {
             let source = &mut self.source;
@@ -130,9 +140,21 @@ impl App {
         }
     }
 
+    /// Makes the numbers of what is looked at. While that is being read, those from before stay.
     fn compute(&mut self) {
-        self.source.prepare(&self.state.look());
-        self.show(self.source.model(&self.state.look()));
+        self.state.reading = !self.source.prepare(&self.state.look());
+        if !self.state.reading {
+            self.show(self.source.model(&self.state.look()));
+        }
+    }
+
+    /// Shows what was read meanwhile; whether anything was. Whoever has moved on meanwhile waits for what is there.
+    fn arrive(&mut self) -> bool {
+        let arrived = self.source.arrive();
+        if arrived {
+            self.compute();
+        }
+        arrived
     }
 
     fn show(&mut self, model: Model) {

@@ -115,7 +115,8 @@ pub fn run(subject: impl Into<Subject>, options: &Options) -> Result<End> {
 /// # Errors
 /// When the run cannot be read.
 pub fn once(subject: impl Into<Subject>, options: &Options) -> Result<String> {
-    let (source, mut state) = look(subject.into(), options)?;
+    let (mut source, mut state) = look(subject.into(), options)?;
+    source.settle(&state.look());
     state.keys = false;
     let charset = Charset { colors: Colors::None, ..options.charset };
     let mut print = |view| {
@@ -140,7 +141,9 @@ pub fn once(subject: impl Into<Subject>, options: &Options) -> Result<String> {
 /// # Errors
 /// When the run cannot be read.
 pub fn frame(subject: impl Into<Subject>, options: &Options) -> Result<Buffer> {
-    let (_, mut state) = look(subject.into(), options)?;
+    let (mut source, mut state) = look(subject.into(), options)?;
+    source.settle(&state.look());
+    state.model = source.model(&state.look());
     Ok(frame_of(&mut state, options.size, options.charset))
 }
 
@@ -168,7 +171,7 @@ fn look(subject: Subject, options: &Options) -> Result<(Source, State)> {
         state.model = source.model(&state.look());
         state.look_at(&source.place(stretch)?);
     }
-    source.prepare(&state.look());
+    state.reading = !source.prepare(&state.look());
     state.model = source.model(&state.look());
     (state.mouse, state.inside) = (options.mouse, options.inside.is_some());
     if let Some(run) = &options.baseline {

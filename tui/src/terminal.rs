@@ -1,6 +1,7 @@
 //! Taking the terminal, and giving it back however the program ends.
 
 use std::io::{self, Stdout, Write};
+use std::mem::ManuallyDrop;
 use std::panic;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
@@ -30,7 +31,9 @@ static MOUSE: AtomicBool = AtomicBool::new(false);
 
 /// The terminal in raw mode on its alternate screen. Dropping it restores what was there, and so does a panic.
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<Stdout>>,
+    /// Never dropped: it would print to stderr that a terminal that is gone has no cursor, and panic because it cannot.
+    /// [`restore`] does all that is to be done.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
 }
 
 impl Screen {
@@ -41,7 +44,7 @@ impl Screen {
     pub fn take() -> io::Result<Self> {
         hook_panics();
         match enter().and_then(|()| Terminal::new(CrosstermBackend::new(io::stdout()))) {
-            Ok(terminal) => Ok(Self { terminal }),
+            Ok(terminal) => Ok(Self { terminal: ManuallyDrop::new(terminal) }),
             Err(error) => {
                 restore();
                 Err(error)
@@ -204,6 +207,16 @@ impl Signals {
     /// Whether the program was stopped and continued since the last call.
     pub fn was_continued(&self) -> bool {
         self.continued.swap(false, Ordering::SeqCst)
+    }
+
+    /// The signal that came, or comes within so long.
+    #[must_use]
+    pub fn within(&self, patience: Duration) -> Option<i32> {
+        let began = Instant::now();
+        while self.received().is_none() && began.elapsed() < patience {
+            thread::sleep(Duration::from_millis(10));
+        }
+        self.received()
     }
 
     /// The signal that came, if any.

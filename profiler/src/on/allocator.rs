@@ -1,4 +1,10 @@
 //! What a caching allocator does, charged to the stage in which it did it. Read on the lane's own thread between stages.
+//!
+//! Its counters are its device's. Where several lanes share a device each move is charged once, to the first stage that ends
+//! behind it: at times another lane's than the one that made it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use dflash_timeline::record::Severity;
 
@@ -30,10 +36,34 @@ impl Moved {
     }
 }
 
+/// What lanes have been charged with of one device's allocator, all together.
+#[derive(Debug, Default)]
+pub(crate) struct Charged([AtomicU64; 4]);
+
+impl Charged {
+    /// With nothing so far: what the counters say already was there before the first lane.
+    pub(crate) fn from(counters: &AllocatorCounters) -> Self {
+        Self(in_order(counters).map(AtomicU64::new))
+    }
+
+    /// What nobody has been charged with yet of the counter that stands at `now`.
+    fn take(&self, counter: usize, now: u64) -> u64 {
+        now.saturating_sub(self.0[counter].fetch_max(now, Ordering::Relaxed))
+    }
+}
+
+/// What only grows, in the order of [`MOVED`].
+fn in_order(counters: &AllocatorCounters) -> [u64; 4] {
+    [counters.device_allocations, counters.device_frees, counters.retries, counters.out_of_memory]
+}
+
+const MOVED: [Moved; 4] = [Moved::DeviceAllocations, Moved::DeviceFrees, Moved::Retries, Moved::OutOfMemory];
+
 /// An allocator that a lane looks at.
 #[derive(Debug)]
 pub(crate) struct AllocatorWatch {
     stats: Box<dyn AllocatorStats>,
+    charged: Arc<Charged>,
     last: AllocatorCounters,
     /// When it was read, ticks.
     at: u64,
@@ -42,8 +72,9 @@ pub(crate) struct AllocatorWatch {
 }
 
 impl AllocatorWatch {
-    pub(crate) fn new(stats: Box<dyn AllocatorStats>) -> Self {
-        Self { stats, last: AllocatorCounters::default(), at: 0, begun: 0 }
+    /// `now`: what the allocator's counters say; `charged`: of its device.
+    pub(crate) fn new(stats: Box<dyn AllocatorStats>, now: AllocatorCounters, charged: Arc<Charged>) -> Self {
+        Self { stats, charged, last: now, at: 0, begun: 0 }
     }
 
     /// The counters before and now.
@@ -54,13 +85,12 @@ impl AllocatorWatch {
 }
 
 impl Current {
-    /// An iteration begins that is not bare.
+    /// An iteration begins that is not bare. What moved since the last one that was not is no stage's.
     #[cold]
     pub(crate) fn allocator_begin(&mut self) {
-        if let Some((_, now)) = self.look_at_allocator()
-            && let Some(watch) = &mut self.allocator
-        {
-            watch.begun = now.allocations;
+        self.allocator_after_stage(RESIDUE_SITE);
+        if let Some(watch) = &mut self.allocator {
+            watch.begun = watch.last.allocations;
         }
     }
 
@@ -78,16 +108,13 @@ impl Current {
     #[cold]
     pub(crate) fn allocator_after_stage(&mut self, site: u32) {
         let Some((before, now)) = self.look_at_allocator() else { return };
-        let moved = [
-            (Moved::DeviceAllocations, before.device_allocations, now.device_allocations),
-            (Moved::DeviceFrees, before.device_frees, now.device_frees),
-            (Moved::Retries, before.retries, now.retries),
-            (Moved::OutOfMemory, before.out_of_memory, now.out_of_memory),
-        ];
         let at = self.clock.ticks();
-        for (what, before, now) in moved {
-            if now > before {
-                self.emit(Event::Allocator { what, site, at, value: now - before });
+        for (counter, (before, now)) in in_order(&before).into_iter().zip(in_order(&now)).enumerate() {
+            // What this lane has not seen yet another may have been charged with.
+            let charged =
+                self.allocator.as_ref().filter(|_| now > before).map(|watch| watch.charged.take(counter, now));
+            if let Some(value) = charged.filter(|&value| value > 0) {
+                self.emit(Event::Allocator { what: MOVED[counter], site, at, value });
             }
         }
     }

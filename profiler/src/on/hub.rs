@@ -7,6 +7,7 @@ use std::thread::Thread;
 
 use rtrb::Consumer;
 
+use super::allocator::Charged;
 use super::clock::Clock;
 use super::control::{Pass, SoFar};
 use super::cost::CallCosts;
@@ -41,6 +42,8 @@ pub(crate) struct Hub {
     pub bare: Bare,
     /// Once the writer has measured them.
     pub call_costs: OnceLock<CallCosts>,
+    /// What has been charged of each device's allocator, by the device.
+    pub charged: Mutex<HashMap<String, Arc<Charged>>>,
 }
 
 /// A lane's end at the writer.
@@ -104,6 +107,7 @@ impl Hub {
             device: DeviceHub::new(options.device.clone()),
             bare: options.bare.clone(),
             call_costs: OnceLock::new(),
+            charged: Mutex::default(),
         };
         (hub, remarks_to_write)
     }

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rtrb::{Producer, RingBuffer};
 
-use super::allocator::AllocatorWatch;
+use super::allocator::{AllocatorWatch, Charged};
 use super::clock::Clock;
 use super::cost::Schedule;
 use super::cpu::slots;
 use super::device::DeviceLane;
 use super::event::Event;
-use super::hub::{Hub, LaneShared, NewLane, bump};
+use super::hub::{Hub, LaneShared, NewLane, bump, lock};
 use super::open::{DEEPEST, OpenSpans};
 use super::samplers::LaneThread;
 use super::stats::Stats;
@@ -100,7 +100,11 @@ impl Lane {
         if let Some(lane) = &mut self.0 {
             // Set again: the first name stays, since its counters may be in the stream already.
             let _ = lane.shared.allocator.set(stats.device());
-            lane.allocator = Some(Box::new(AllocatorWatch::new(stats)));
+            // One without counters is told of when a stage asks for them.
+            let now = stats.counters().unwrap_or_default();
+            let first = || Arc::new(Charged::from(&now));
+            let charged = Arc::clone(lock(&lane.hub.charged).entry(stats.device()).or_insert_with(first));
+            lane.allocator = Some(Box::new(AllocatorWatch::new(stats, now, charged)));
         }
         self
     }

@@ -110,6 +110,40 @@ fn a_bare_iteration_does_not_look() {
     }
     drop(lane);
     let readings = readings(&recording.finish().0).into_iter().map(|(n, v)| (n.to_owned(), v)).collect::<Vec<_>>();
-    assert!(readings.iter().all(|(_, values)| values.len() == 10), "{readings:?}");
+    // What moved in a bare iteration is seen when the next one begins, and is no stage's.
+    assert!(readings.iter().all(|(name, values)| name.ends_with(".residue") || values.len() == 10), "{readings:?}");
     assert!(readings.iter().any(|(name, values)| name == "device_allocations.stage" && *values == [1.0; 10]));
+}
+
+#[test]
+fn lanes_of_one_device_charge_each_move_once() {
+    let recording = Recording::start(Level::Stages);
+    let allocator = SimAllocator::new("cuda:0");
+    allocator.change(|c| c.device_allocations = 40);
+    let lane = |name: &str| recording.profiler.lane(name, "cuda:0").allocator(Box::new(allocator.clone()));
+    let (target, drafter) = (lane("target:0"), lane("drafter:0"));
+    let outer = target.enter();
+    {
+        let _iteration = begin_iteration(Kind::Train);
+        let _span = span!("target.forward");
+        allocator.change(|c| c.device_allocations += 3);
+    }
+    {
+        // The other lane sees the same counters, which have moved since it was made.
+        let _inner = drafter.enter();
+        let _iteration = begin_iteration(Kind::Train);
+        let _span = span!("drafter.forward");
+        allocator.change(|c| c.device_allocations += 5);
+    }
+    {
+        let _iteration = begin_iteration(Kind::Train);
+        let _span = span!("target.forward");
+        allocator.change(|c| c.device_allocations += 1);
+    }
+    drop(outer);
+    let (timeline, _) = recording.finish();
+    let moved: Vec<_> = readings(&timeline).into_iter().filter(|(name, _)| name.starts_with("device_")).collect();
+    let expected =
+        [("device_allocations.drafter.forward", vec![5.0]), ("device_allocations.target.forward", vec![3.0, 1.0])];
+    assert_eq!(moved, expected);
 }

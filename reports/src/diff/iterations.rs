@@ -1,27 +1,26 @@
 //! Series from iterations.csv: kinds, throttled and unfinished iterations set apart, warm-up cut.
 
 use super::gather::{Gathered, Start, Timed, Total};
-use super::parts::Part;
 use super::select::Select;
 use super::side::{Clock, Cut, Key, LaneMeans, Observed, RunSeries};
 use super::throttle::Spell;
 use super::{rows, warmup};
 use crate::error::{Error, Result};
 use crate::stages::TOTAL;
+use dflash_timeline::iterations::IterationsFile;
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// Reads the parts of one iterations.csv, oldest first.
-pub(super) fn read(paths: &[PathBuf], select: &Select) -> Result<(Gathered, Vec<String>)> {
+/// Reads the files of one iterations.csv, oldest first; `path` is the newest.
+pub(super) fn read(path: &Path, files: Vec<IterationsFile>, select: &Select) -> Result<(Gathered, Vec<String>)> {
     let (mut gathered, mut notes) = (Gathered::default(), Vec::new());
-    for path in paths {
-        let part = Part::open(path)?;
-        notes.extend(rows::for_each(part, |row| match select.has(row.rank, row.lane) {
-            true => gathered.push(path, row),
+    for file in files {
+        let path = file.path().to_owned();
+        notes.extend(rows::for_each(file, |row| match select.has(row.rank, row.lane) {
+            true => gathered.push(&path, row),
             false => Ok(()),
         })?);
     }
-    let Some(path) = paths.last() else { return Ok((gathered, notes)) };
     gathered.check_totals(path)?;
     if gathered.rows == 0 {
         return Err(Error::Empty { path: path.to_owned(), what: select.lacks("it holds no iteration") });

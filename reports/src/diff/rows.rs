@@ -2,11 +2,14 @@
 //!
 //! A last line without its newline is still being written, or torn: it is left out and said. So is a short line before
 //! the first row of a later attempt: what a crash left, after which the run was resumed.
+//!
+//! dflash_timeline's own reader gives whole rows that can be kept, each with texts of its own, and ends at the first line
+//! that is wrong. Here a row is looked at and let go, and what is wrong may take more than one line to tell. Which files hold
+//! the rows, and where they end, both ask the same place.
 
-use super::parts::Part;
 use crate::error::{Error, Result};
 use csv::ByteRecord;
-use dflash_timeline::iterations::ITERATIONS_SCHEMA;
+use dflash_timeline::iterations::{ITERATIONS_SCHEMA, IterationsFile};
 use dflash_timeline::record::Kind;
 use std::path::Path;
 use std::str::FromStr;
@@ -48,8 +51,9 @@ pub(super) struct Row<'a> {
 }
 
 /// Hands each row to `visit`; returns what was left out, in words.
-pub(super) fn for_each(part: Part, mut visit: impl FnMut(&Row<'_>) -> Result<()>) -> Result<Vec<String>> {
-    let Part { path, length, torn, bytes } = part;
+pub(super) fn for_each(file: IterationsFile, mut visit: impl FnMut(&Row<'_>) -> Result<()>) -> Result<Vec<String>> {
+    let path = file.path().to_owned();
+    let (bytes, torn) = file.open()?;
     let mut reader = csv::ReaderBuilder::new().flexible(true).buffer_capacity(1 << 18).from_reader(bytes);
     let header = reader.byte_headers().map_err(|e| malformed(&path, &e))?.clone();
     let columns = Columns::find(&path, &header)?;
@@ -58,12 +62,10 @@ pub(super) fn for_each(part: Part, mut visit: impl FnMut(&Row<'_>) -> Result<()>
     let mut newest: Option<u32> = None;
     loop {
         let line = reader.position().line();
-        let more = reader.read_byte_record(&mut record).map_err(|e| malformed(&path, &e))?;
-        if torn && reader.position().byte() >= length {
-            notices.push(format!("{}:{line}: the last line is not complete and was left out", path.display()));
-            break;
-        }
-        if !more {
+        if !reader.read_byte_record(&mut record).map_err(|e| malformed(&path, &e))? {
+            if torn {
+                notices.push(format!("{}:{line}: the last line is not complete and was left out", path.display()));
+            }
             break;
         }
         check_blank(&path, line, reader.position().line(), &record)?;

@@ -3,9 +3,10 @@
 use super::facts::RunFacts;
 use super::select::Select;
 use super::throttle::Gpus;
-use super::{iterations, parts, summaries};
+use super::{iterations, summaries};
 use crate::error::{Error, Result};
 use dflash_timeline::RunDir;
+use dflash_timeline::iterations::{IterationsFile, iterations_files};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fs::File;
@@ -162,7 +163,7 @@ fn read(path: &Path, select: &Select) -> Result<RunSeries> {
     let names: Vec<&str> = header.trim_end().split(',').map(|name| name.trim_matches('"')).collect();
     let (iteration, stage) = (names.contains(&"iteration"), names.contains(&"stage"));
     if iteration || names.contains(&"host_ns") {
-        let (gathered, notes) = iterations::read(&[path.to_owned()], select)?;
+        let (gathered, notes) = iterations::read(path, vec![IterationsFile::at(path)], select)?;
         let mut run = iterations::series(path, gathered, None, select)?;
         run.notes.extend(notes);
         Ok(run)
@@ -176,7 +177,13 @@ fn read(path: &Path, select: &Select) -> Result<RunSeries> {
 fn read_run(path: &Path, select: &Select) -> Result<RunSeries> {
     let run = RunDir::open(path)?;
     let manifest = run.manifest()?;
-    let (gathered, notes) = iterations::read(&parts::of_run(&run)?, select)?;
+    let newest = run.iterations_csv();
+    let mut files = iterations_files(&newest)?;
+    if files.is_empty() {
+        // Opening it says what is missing.
+        files.push(IterationsFile::at(&newest));
+    }
+    let (gathered, notes) = iterations::read(&newest, files, select)?;
     // Of a run on CPUs alone the timing stream says nothing that is needed here.
     let on_gpu = gathered.lanes.iter().any(|lane| lane.device.starts_with("cuda"));
     let gpus = if on_gpu { Gpus::of_run(&run) } else { Gpus::default() };

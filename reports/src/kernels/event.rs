@@ -23,11 +23,19 @@ pub(super) struct Event {
     pub device: Option<f64>,
     /// `args.stream`.
     pub stream: Option<f64>,
+    /// The host's thread.
+    pub tid: Option<f64>,
+    /// Its name is that of a call that waits for a device.
+    pub waits: bool,
+    /// What it calls its thread, if that is what it says.
+    pub thread: Option<Box<str>>,
 }
 
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "lowercase")]
 enum Key {
+    Name,
+    Tid,
     Cat,
     Ts,
     Dur,
@@ -42,23 +50,49 @@ enum Key {
 enum ArgsKey {
     Device,
     Stream,
+    Name,
     #[serde(other)]
     Other,
 }
 
 /// Any value, reduced to what an event can use of it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Loose {
     /// A whole number, to its last digit.
     Whole(i64),
     /// Another number.
     Fraction(f64),
-    /// A text, and whether it is a device's category.
-    Text { on_device: bool },
-    /// An object with, perhaps, a device and a stream.
-    Args { device: Option<f64>, stream: Option<f64> },
+    /// A text.
+    Text(Word),
+    /// An object with, perhaps, a device and a stream, or a thread's name.
+    Args { device: Option<f64>, stream: Option<f64>, thread: Option<Box<str>> },
     /// Anything else.
     Nothing,
+}
+
+/// What a text says.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Word {
+    /// A device's category.
+    OnDevice,
+    /// A call that waits for a device.
+    Waits,
+    /// A thread's name.
+    Thread(Box<str>),
+    /// Nothing that counts.
+    Other,
+}
+
+impl Word {
+    fn of(text: &str) -> Self {
+        // "thread 4711 (drafter:0)"
+        let named = || text.strip_prefix("thread ")?.split_once('(')?.1.strip_suffix(')');
+        match text {
+            _ if ON_DEVICE.contains(&text) => Self::OnDevice,
+            _ if text.starts_with("cu") && text.ends_with("Synchronize") => Self::Waits,
+            _ => named().map_or(Self::Other, |name| Self::Thread(name.into())),
+        }
+    }
 }
 
 impl Loose {
@@ -90,13 +124,15 @@ impl<'de> Visitor<'de> for EventVisitor {
         let mut event = Event::default();
         while let Some(key) = map.next_key::<Key>()? {
             match key {
-                Key::Cat => event.on_device = map.next_value::<Loose>()? == Loose::Text { on_device: true },
+                Key::Name => event.waits = map.next_value::<Loose>()? == Loose::Text(Word::Waits),
+                Key::Tid => event.tid = map.next_value::<Loose>()?.number(),
+                Key::Cat => event.on_device = map.next_value::<Loose>()? == Loose::Text(Word::OnDevice),
                 Key::Ts => event.ts = map.next_value::<Loose>()?.number(),
                 Key::Dur => event.dur = map.next_value::<Loose>()?.number(),
                 Key::Pid => event.pid = map.next_value::<Loose>()?.number(),
                 Key::Args => {
-                    if let Loose::Args { device, stream } = map.next_value()? {
-                        (event.device, event.stream) = (device, stream);
+                    if let Loose::Args { device, stream, thread } = map.next_value()? {
+                        (event.device, event.stream, event.thread) = (device, stream, thread);
                     }
                 }
                 Key::Other => drop(map.next_value::<IgnoredAny>()?),
@@ -134,7 +170,7 @@ impl<'de> Visitor<'de> for LooseVisitor {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Loose, E> {
-        Ok(Loose::Text { on_device: ON_DEVICE.contains(&text) })
+        Ok(Loose::Text(Word::of(text)))
     }
 
     fn visit_bool<E: Error>(self, _: bool) -> Result<Loose, E> {
@@ -151,15 +187,20 @@ impl<'de> Visitor<'de> for LooseVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Loose, A::Error> {
-        let (mut device, mut stream) = (None, None);
+        let (mut device, mut stream, mut thread) = (None, None, None);
         while let Some(key) = map.next_key::<ArgsKey>()? {
             match key {
                 ArgsKey::Device => device = map.next_value::<Loose>()?.number(),
                 ArgsKey::Stream => stream = map.next_value::<Loose>()?.number(),
+                ArgsKey::Name => {
+                    if let Loose::Text(Word::Thread(name)) = map.next_value()? {
+                        thread = Some(name);
+                    }
+                }
                 ArgsKey::Other => drop(map.next_value::<IgnoredAny>()?),
             }
         }
-        Ok(Loose::Args { device, stream })
+        Ok(Loose::Args { device, stream, thread })
     }
 }
 
@@ -183,15 +224,21 @@ mod tests {
             pid: Some(1.0),
             device: Some(0.0),
             stream: Some(7.0),
+            ..Event::default()
         };
         assert_eq!(kernel, expected);
+        let named = event(r#"{"name": "thread_name", "ph": "M", "tid": 9, "args": {"name": "thread 9 (drafter:0)"}}"#);
+        assert_eq!((named.tid, named.thread.as_deref(), named.waits), (Some(9.0), Some("drafter:0"), false));
+        assert!(event(r#"{"cat": "cuda_runtime", "name": "cudaStreamSynchronize"}"#).waits);
         assert!(!event(r#"{"cat": "cpu_op", "args": {"device": 0}}"#).on_device);
     }
 
     #[test]
     fn a_field_of_the_wrong_kind_is_a_missing_one() {
         for odd in ["null", "true", "\"12\"", "[1, {\"a\": 2}]", "{\"device\": 1}"] {
-            let event = event(&format!(r#"{{"cat": {odd}, "ts": {odd}, "dur": {odd}, "pid": {odd}}}"#));
+            let event = event(&format!(
+                r#"{{"cat": {odd}, "ts": {odd}, "dur": {odd}, "pid": {odd}, "tid": {odd}, "name": {odd}}}"#
+            ));
             assert_eq!(event, Event::default(), "{odd}");
         }
         assert_eq!(event(r#"{"args": 5, "cat": "gpu_memcpy", "ts": 1, "ts": 2}"#).ts, Some(2.0), "the last one counts");

@@ -42,12 +42,23 @@ pub(crate) struct Kernels {
     pub streams: BTreeSet<i64>,
 }
 
+/// A call that waited for a device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait {
+    pub thread: u64,
+    pub begin_ns: i64,
+    pub duration_ns: i64,
+}
+
 /// What is kept of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
     /// What all begins are relative to, nanoseconds since 1970; 0 where they are absolute.
     pub base_ns: i64,
     pub devices: BTreeMap<u32, Kernels>,
+    pub waits: Vec<Wait>,
+    /// Names of the process's threads, by number.
+    pub threads: BTreeMap<u64, String>,
     pub discarded: Discarded,
     pub problems: Vec<String>,
 }
@@ -78,7 +89,7 @@ impl Trace {
 
     fn add(&mut self, event: &Event) {
         if !event.on_device {
-            return;
+            return self.add_of_host(event);
         }
         let device = event.device.or(event.pid).filter(|d| d.fract() == 0.0 && (0.0..1e6).contains(d));
         let (Some(ts), Some(dur), Some(device)) = (event.ts, event.dur, device) else {
@@ -96,6 +107,24 @@ impl Trace {
                 kernels.kernels.push((begin as i64, duration as i64));
                 kernels.streams.extend(event.stream.map(|stream| stream as i64));
             }
+        }
+    }
+}
+
+impl Trace {
+    /// What happened on no device: waits count, and names of threads. A call without a time is no kernel that is lost.
+    fn add_of_host(&mut self, event: &Event) {
+        let Some(thread) = event.tid.filter(|tid| *tid >= 0.0).map(|tid| tid as u64) else { return };
+        if let Some(name) = &event.thread {
+            // Kineto also names the thread that started it, by its number from another list.
+            if !name.starts_with("dflash-") {
+                self.threads.insert(thread, name.to_string());
+            }
+        }
+        let time = event.ts.zip(event.dur).filter(|(ts, dur)| ts.is_finite() && (0.0..LONGEST_NS / 1e3).contains(dur));
+        if let Some((ts, dur)) = time.filter(|_| event.waits) {
+            let (begin_ns, duration_ns) = ((ts * 1e3).round() as i64, (dur * 1e3).round() as i64);
+            self.waits.push(Wait { thread, begin_ns, duration_ns });
         }
     }
 }

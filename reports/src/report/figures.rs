@@ -49,7 +49,7 @@ impl Writer {
 /// | column | meaning |
 /// |---|---|
 /// | schema | version of this layout, 1 |
-/// | section | `profiler`, `losses`, `allocator`, `gpu`, `gaps`, the file name of a kernel capture, `queue` (its name as `lane`), `handoff`
+/// | section | `profiler`, `losses`, `allocator`, `gpu`, `gaps`, `limiting`, the file name of a kernel capture, `queue` (its name as `lane`), `handoff`
 /// (`from>to` as `lane`), `goodput`, `peers` |
 /// | rank, lane, device, stage | whose figure it is; empty where there is none |
 /// | figure | its name, with its unit at the end; of counters the name, with the unit in brackets |
@@ -66,6 +66,7 @@ pub fn figures_csv(report: &Report) -> Result<Vec<u8>> {
     gpus(&mut writer, report)?;
     gaps(&mut writer, report)?;
     captures(&mut writer, report)?;
+    limiting(&mut writer, report)?;
     more::figures(&mut writer, report)?;
     writer.0.into_inner().map_err(|e| e.into_error().into())
 }
@@ -167,6 +168,19 @@ fn gaps(writer: &mut Writer, report: &Report) -> Result<()> {
         writer.count(of, "launch_ns", lane.launch_ns)?;
         writer.count(of, "device_ns", lane.device_ns)?;
         writer.count(of, "unknown", lane.unknown)?;
+    }
+    Ok(())
+}
+
+fn limiting(writer: &mut Writer, report: &Report) -> Result<()> {
+    for lane in &report.limiting {
+        let of = Of { section: "limiting", rank: lane.rank, lane: &lane.lane, ..Of::default() };
+        writer.row(of, "gaps_share", lane.gaps)?;
+        for capture in &lane.captures {
+            let of = Of { section: &capture.file, ..of };
+            writer.row(of, "limiting_idle_share", capture.idle)?;
+            writer.row(of, "limiting_unsaid_waits", capture.unsaid_waits.map(|waits| waits as f64))?;
+        }
     }
     Ok(())
 }

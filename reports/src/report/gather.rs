@@ -5,6 +5,7 @@ use super::paired::Pairs;
 use super::{Losses, Report, SCHEMA, Throughput};
 use crate::counters::Readings;
 use crate::handoffs::Joined;
+use crate::limiting::limiting;
 use crate::passes::{Passes, Take};
 use crate::samples::CpuSamples;
 use crate::scope::Scope;
@@ -87,6 +88,7 @@ impl<'a> Gather<'a> {
         let (readings, window) = (&readings, scope.window());
         let stages = self.stages.finish(timeline, self.passes.strays());
         let verdict = verdict(&stages);
+        let gaps = self.gaps.finish(timeline);
         marks.sort_by_key(|mark| mark.time_ns);
         let marks: Vec<MarkRow> = marks.iter().filter_map(|mark| cost::about(mark, first_ns)).collect();
         Report {
@@ -97,7 +99,6 @@ impl<'a> Gather<'a> {
             scope: window.scope(begin_ns),
             throughput: Throughput::of(&stages),
             verdict_text: verdict.to_string(),
-            verdict,
             goodput: self.goodput.finish(timeline),
             peers: self.work.finish(timeline, window),
             queues: queues::rows(timeline, readings),
@@ -106,8 +107,10 @@ impl<'a> Gather<'a> {
             profiler: Cost::of(timeline, readings, &self.pairs, &stages, marks),
             allocators: allocator::rows(timeline, readings, survey),
             gpus: gpu::rows(timeline, readings, &self.tokens),
-            gaps: self.gaps.finish(timeline),
+            limiting: limiting(&verdict, &gaps, &[]),
+            gaps,
             captures: Vec::new(),
+            verdict,
             cpu_samples: CpuSamples::of(timeline, readings, self.stacks),
             stages,
         }

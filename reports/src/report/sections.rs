@@ -35,6 +35,7 @@ pub(super) fn sections(report: &Report) -> Vec<Section> {
     all.extend(devices::gpus(report));
     all.extend(devices::gaps(report));
     all.extend(report.captures.iter().map(devices::capture));
+    all.extend(devices::limiting(report));
     all.extend(cost::cpu_samples(report));
     all
 }

@@ -6,38 +6,46 @@
 mod capture;
 mod list;
 
-use super::content::{Content, RankContent, What, device_name, iteration_name};
+use super::content::{Content, Laid, RankContent, Tracks, What, device_name, iteration_name};
 use super::counts::Counts;
-use super::slices::{Edge, Track};
+use super::slices::Edge;
+use super::source::{Piece, Source};
 use super::{Options, losses};
 use crate::error::Result;
-use dflash_timeline::record::{FlowEnd, LaneId, Severity};
-use dflash_timeline::{RunDir, Timeline};
+use dflash_timeline::RunDir;
+use dflash_timeline::record::{FlowEnd, Severity, Span};
 use list::{List, Place, micros, process};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// Writes a timeline as Chrome JSON, with the kernel captures of `run` if one is given. Returns what was exported, and
+/// Writes a recording as Chrome JSON, with the kernel captures of `run` if one is given. Returns what was exported, and
 /// what is wrong with the captures, one line each.
 ///
 /// # Errors
 /// [`crate::Error::NoSuchLane`] and [`crate::Error::NoSuchRank`] if the window asks for what is not there, if the run's
-/// directory cannot be listed, and whatever `out` says.
+/// directory cannot be listed or a piece not be read, and whatever `out` says.
 pub fn chrome(
-    timeline: &Timeline,
+    source: &Source<'_>,
     options: &Options,
     run: Option<&RunDir>,
     out: &mut impl Write,
 ) -> Result<(Counts, Vec<String>)> {
-    options.window.check_lanes(timeline)?;
+    let content = Content::new(source, &options.window);
+    if !source.is_file() {
+        options.window.check_lanes(content.timeline)?;
+    }
     let captures = run.map(capture::files).transpose()?.unwrap_or_default();
-    let content = Content { timeline, window: &options.window };
     let (mut counts, mut problems) = (Counts::default(), Vec::new());
     let ranks = content.ranks(&mut counts);
     let mut list = List { out, first: true };
     for rank in &ranks {
-        rank_events(&content, rank, options, &mut list, &mut counts)?;
+        describe(rank, options, &mut list)?;
     }
+    let mut tracks: Vec<Tracks> = ranks.iter().map(|rank| content.tracks(rank)).collect();
+    source.pieces(|piece| {
+        let mut all = ranks.iter().zip(&mut tracks);
+        Ok(all.try_for_each(|(rank, tracks)| rank_events(&content, piece, (rank, tracks), &mut list, &mut counts))?)
+    })?;
     for (at, file) in captures.iter().enumerate() {
         problems.extend(capture::merge(&content, &ranks, file, at as u64, &mut list, &mut counts)?);
     }
@@ -46,13 +54,8 @@ pub fn chrome(
     Ok((counts, problems))
 }
 
-fn rank_events<W: Write>(
-    content: &Content<'_>,
-    rank: &RankContent,
-    options: &Options,
-    list: &mut List<'_, W>,
-    counts: &mut Counts,
-) -> io::Result<()> {
+/// Names a rank's process and those of its devices.
+fn describe<W: Write>(rank: &RankContent, options: &Options, list: &mut List<'_, W>) -> io::Result<()> {
     let name = format!("rank {}: {}", rank.rank, options.name);
     list.name("process", Place { pid: process(rank.rank), tid: 0 }, &name, process(rank.rank))?;
     for (at, device) in rank.devices.iter().enumerate() {
@@ -60,27 +63,39 @@ fn rank_events<W: Write>(
         let name = format!("rank {} {}", rank.rank, device_name(device));
         list.name("process", Place { pid, tid: 0 }, &name, pid)?;
     }
-    for lane in &rank.lanes {
-        lane_events(content, rank, *lane, list, counts)?;
-        device_events(content, rank, *lane, list, counts)?;
+    Ok(())
+}
+
+/// What a piece adds to a rank.
+fn rank_events<W: Write>(
+    content: &Content<'_>,
+    piece: &Piece<'_>,
+    (rank, tracks): (&RankContent, &mut Tracks),
+    list: &mut List<'_, W>,
+    counts: &mut Counts,
+) -> io::Result<()> {
+    content.add(piece, rank, tracks, counts);
+    for laid in &mut tracks.lanes {
+        lane_events(content, rank, laid, list, counts)?;
     }
-    counter_events(content, rank.rank, list, counts)
+    for laid in &mut tracks.streams {
+        device_events(content, rank, laid, list, counts)?;
+    }
+    counter_events(content, piece, rank.rank, list, counts)
 }
 
 fn lane_events<W: Write>(
     content: &Content<'_>,
     rank: &RankContent,
-    lane: LaneId,
+    laid: &mut Laid<What>,
     list: &mut List<'_, W>,
     counts: &mut Counts,
 ) -> io::Result<()> {
-    let timeline = content.timeline;
-    let mut track = content.lane(lane, rank, counts);
-    let mut slots = 0;
-    for step in track.by_ref() {
+    let lane = laid.lane;
+    let name = content.timeline.lane(lane).map_or("?", |lane| lane.name.as_str());
+    for step in laid.track.by_ref() {
         let place = Place::lane(rank.rank, lane, step.slot);
-        let name = timeline.lane(lane).map_or("?", |lane| lane.name.as_str());
-        say_slots(list, &mut slots, step.slot, name, |slot| Place::lane(rank.rank, lane, slot))?;
+        say_slots(list, &mut laid.slots, step.slot, name, |slot| Place::lane(rank.rank, lane, slot))?;
         if let What::End(at) = step.item.what {
             hand_off(rank, at, place, step.time_ns, list)?;
             counts.instants += 1;
@@ -93,7 +108,7 @@ fn lane_events<W: Write>(
         let (name, args) = described(content, step.item.what);
         list.slice(place, name, (step.item.begin_ns, step.item.end_ns), args)?;
     }
-    counts.overlapping += track.overlapping;
+    counts.overlapping += std::mem::take(&mut laid.track.overlapping);
     Ok(())
 }
 
@@ -115,16 +130,12 @@ fn say_slots<W: Write>(
 fn described<'a>(content: &Content<'a>, what: What) -> (&'a str, Value) {
     let timeline = content.timeline;
     match what {
-        What::Iteration(at) => content.iteration(at).map_or(("?", Value::Null), |iteration| {
+        What::Iteration(iteration) => {
             let args = json!({"number": iteration.number, "cpu_ns": iteration.cpu_ns, "tokens": iteration.tokens});
             (iteration_name(iteration.kind), args)
-        }),
-        What::Span(at, _) => content.span(at).map_or(("?", Value::Null), |span| {
-            (timeline.name(span.name), json!({"iteration": span.iteration, "index": span.index}))
-        }),
-        What::Open(at) => {
-            content.open(at).map_or(("?", Value::Null), |open| (timeline.name(open.name), json!({"open": true})))
         }
+        What::Span(span) => (timeline.name(span.name), json!({"iteration": span.iteration, "index": span.index})),
+        What::Open(open) => (timeline.name(open.name), json!({"open": true})),
         What::End(_) => ("?", Value::Null),
     }
 }
@@ -155,33 +166,35 @@ fn hand_off<W: Write>(
 fn device_events<W: Write>(
     content: &Content<'_>,
     rank: &RankContent,
-    lane: LaneId,
+    laid: &mut Laid<Span>,
     list: &mut List<'_, W>,
     counts: &mut Counts,
 ) -> io::Result<()> {
+    let lane = laid.lane;
     let Some(about) = content.timeline.lane(lane) else { return Ok(()) };
     let Some(device) = rank.devices.iter().position(|device| *device == about.device) else { return Ok(()) };
-    let mut track: Track<usize> = content.device(lane, counts);
-    let (mut slots, name) = (0, format!("stream of {}", about.name));
-    for step in track.by_ref() {
-        let Some(span) = content.span(step.item.what).filter(|_| step.edge == Edge::Begin) else { continue };
-        say_slots(list, &mut slots, step.slot, &name, |slot| Place::stream(rank.rank, device, lane, slot))?;
+    let name = format!("stream of {}", about.name);
+    for step in laid.track.by_ref().filter(|step| step.edge == Edge::Begin) {
+        let span = step.item.what;
+        say_slots(list, &mut laid.slots, step.slot, &name, |slot| Place::stream(rank.rank, device, lane, slot))?;
         counts.slices += 1;
         let args = json!({"iteration": span.iteration, "index": span.index});
         let place = Place::stream(rank.rank, device, lane, step.slot);
         list.slice(place, content.timeline.name(span.name), (step.item.begin_ns, step.item.end_ns), args)?;
     }
-    counts.overlapping += track.overlapping;
+    counts.overlapping += std::mem::take(&mut laid.track.overlapping);
     Ok(())
 }
 
 fn counter_events<W: Write>(
     content: &Content<'_>,
+    piece: &Piece<'_>,
     rank: u32,
     list: &mut List<'_, W>,
     counts: &mut Counts,
 ) -> io::Result<()> {
-    for sample in content.timeline.samples.iter().filter(|sample| content.window.has_time(sample.time_ns)) {
+    let inside = |ns: i64| content.window.has_time(ns) && piece.begins(ns);
+    for sample in piece.timeline.samples.iter().filter(|sample| inside(sample.time_ns)) {
         let counter = content.timeline.counters.get(sample.counter.0 as usize);
         let Some(counter) = counter.filter(|counter| counter.rank == rank) else { continue };
         if !sample.value.is_finite() {

@@ -1,27 +1,33 @@
-//! What is exported of a timeline: which slices stand on which tracks. Both formats take it from here.
+//! What is exported of a recording: which slices stand on which tracks. Both formats take it from here.
 
 use super::counts::Counts;
 use super::flows::{End, Pair, pair};
 use super::slices::{Fit, Item, Track};
+use super::source::{Piece, Source};
 use crate::gpu::parts;
 use crate::window::Window;
 use dflash_timeline::Timeline;
 use dflash_timeline::record::{Iteration, Kind, LaneId, OpenSpan, Span};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
-/// Something on a lane's track: an index into the timeline's list.
+/// How much later than its span a device time may begin before the host's next one is looked at, and be in order: the
+/// clocks of device and host agree better than that.
+const DEVICE_SLACK_NS: i64 = 1_000_000_000;
+
+/// Something on a lane's track.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum What {
-    Iteration(usize),
-    /// With its depth.
-    Span(usize, u8),
-    Open(usize),
-    /// An end of a hand-off.
+    Iteration(Iteration),
+    Span(Span),
+    Open(OpenSpan),
+    /// An end of a hand-off: an index into the rank's.
     End(usize),
 }
 
-/// A timeline, and the part of it that is exported.
+/// A recording, and the part of it that is exported.
 pub(super) struct Content<'a> {
+    pub source: &'a Source<'a>,
+    /// What is known of the whole.
     pub timeline: &'a Timeline,
     pub window: &'a Window,
 }
@@ -36,7 +42,27 @@ pub(super) struct RankContent {
     pub pairs: Vec<Pair>,
 }
 
+/// A track in the making: pieces add to it, a format takes from it.
+pub(super) struct Laid<T> {
+    pub lane: LaneId,
+    pub track: Track<T>,
+    /// Slots that the format has named.
+    pub slots: usize,
+    /// Ends of hand-offs that no piece had yet, in the order of time.
+    ends: VecDeque<usize>,
+}
+
+/// The tracks of a rank's lanes, and of what they did on their devices.
+pub(super) struct Tracks {
+    pub lanes: Vec<Laid<What>>,
+    pub streams: Vec<Laid<Span>>,
+}
+
 impl<'a> Content<'a> {
+    pub(super) fn new(source: &'a Source<'a>, window: &'a Window) -> Self {
+        Self { source, timeline: source.head(), window }
+    }
+
     /// The ranks that the window looks at, in order.
     pub(super) fn ranks(&self, counts: &mut Counts) -> Vec<RankContent> {
         let mut ranks: BTreeMap<u32, Vec<LaneId>> = BTreeMap::new();
@@ -59,7 +85,7 @@ impl<'a> Content<'a> {
                 devices.push(device.to_owned());
             }
         };
-        let with_times = lanes.iter().filter(|lane| self.spans(**lane).iter().any(|span| span.device.is_some()));
+        let with_times = lanes.iter().filter(|lane| self.source.reach.is_timed(**lane));
         with_times.filter_map(|lane| self.timeline.lane(*lane)).for_each(|lane| add(&lane.device));
         let counters = self.timeline.counters.iter().filter(|counter| counter.rank == rank);
         counters.filter_map(|counter| parts(&counter.name)).for_each(|(device, _)| add(device));
@@ -70,46 +96,80 @@ impl<'a> Content<'a> {
         RankContent { rank, lanes, devices, ends, pairs }
     }
 
-    /// What a lane did, in the order of time.
-    pub(super) fn lane(&self, lane: LaneId, rank: &RankContent, counts: &mut Counts) -> Track<What> {
-        let mut items = Vec::new();
-        let mut add = |begin_ns, duration_ns, what, counts: &mut Counts| {
-            items.extend(Item::new(begin_ns, duration_ns, what, counts).filter(|item| self.meets(item)));
-        };
-        for (at, iteration) in self.iterations(lane) {
-            add(iteration.begin_ns, iteration.duration_ns, What::Iteration(at), counts);
-        }
-        let first = self.first_span(lane);
-        for (at, span) in self.spans(lane).iter().enumerate() {
-            add(span.begin_ns, span.duration_ns, What::Span(first + at, span.depth), counts);
-        }
-        let end_ns = self.end_ns();
-        for (at, open) in self.timeline.open.iter().enumerate().filter(|(_, open)| open.lane == lane) {
-            if let Ok(duration) = u64::try_from(end_ns.saturating_sub(open.begin_ns)) {
-                add(open.begin_ns, duration, What::Open(at), counts);
-            }
-        }
-        for (at, end) in rank.ends.iter().enumerate().filter(|(_, end)| end.flow.lane == lane) {
-            add(end.flow.time_ns, 0, What::End(at), counts);
+    /// The rank's tracks, empty.
+    pub(super) fn tracks(&self, rank: &RankContent) -> Tracks {
+        let mut ends: BTreeMap<LaneId, Vec<usize>> = BTreeMap::new();
+        for (at, end) in rank.ends.iter().enumerate() {
+            ends.entry(end.flow.lane).or_default().push(at);
         }
         let order = |what: &What| match what {
             What::Iteration(_) => 0,
             What::Open(_) => 1,
-            What::Span(_, depth) => depth.saturating_add(2),
+            What::Span(span) => span.depth.saturating_add(2),
             What::End(_) => u8::MAX,
         };
-        Track::new(items, Fit::Nested, order, |what| matches!(what, What::End(_)))
+        let lane = |&lane: &LaneId| {
+            let mut ends = ends.remove(&lane).unwrap_or_default();
+            ends.sort_by_key(|at| rank.ends[*at].flow.time_ns);
+            let track = Track::new(Fit::Nested, order, |what| matches!(what, What::End(_)));
+            Laid { lane, track, slots: 0, ends: ends.into() }
+        };
+        let lanes = rank.lanes.iter().map(lane).collect();
+        let timed = rank.lanes.iter().filter(|lane| self.source.reach.is_timed(**lane));
+        let stream = |&lane: &LaneId| {
+            let track = Track::new(Fit::Nested, |_: &Span| 0, |_| false);
+            Laid { lane, track, slots: 0, ends: VecDeque::new() }
+        };
+        Tracks { lanes, streams: timed.map(stream).collect() }
     }
 
-    /// What a lane's spans did on its device: indices of spans.
-    pub(super) fn device(&self, lane: LaneId, counts: &mut Counts) -> Track<usize> {
-        let first = self.first_span(lane);
-        let spans = self.spans(lane).iter().enumerate();
-        let items = spans.filter_map(|(at, span)| {
-            let device = span.device?;
-            Item::new(device.begin_ns, device.duration_ns, first + at, counts).filter(|item| self.meets(item))
-        });
-        Track::new(items.collect(), Fit::Nested, |_| 0, |_| false)
+    /// Adds what begins in a piece.
+    pub(super) fn add(&self, piece: &Piece<'_>, rank: &RankContent, tracks: &mut Tracks, counts: &mut Counts) {
+        for laid in &mut tracks.lanes {
+            let items = self.lane(piece, laid.lane, &mut laid.ends, rank, counts);
+            laid.track.add(items, piece.to_ns);
+        }
+        let until = piece.to_ns.map(|to| to.saturating_sub(DEVICE_SLACK_NS));
+        for laid in &mut tracks.streams {
+            let timed = spans(piece.timeline, laid.lane).iter().filter(|span| piece.begins(span.begin_ns));
+            let items = timed.filter_map(|span| {
+                let device = span.device?;
+                Item::new(device.begin_ns, device.duration_ns, *span, counts).filter(|item| self.meets(item))
+            });
+            laid.track.add(items, until);
+        }
+    }
+
+    /// What a lane begins in a piece.
+    fn lane(
+        &self,
+        piece: &Piece<'_>,
+        lane: LaneId,
+        ends: &mut VecDeque<usize>,
+        rank: &RankContent,
+        counts: &mut Counts,
+    ) -> Vec<Item<What>> {
+        let mut items = Vec::new();
+        let mut add = |begin_ns, duration_ns, what| {
+            items.extend(Item::new(begin_ns, duration_ns, what, counts).filter(|item| self.meets(item)));
+        };
+        for iteration in iterations(piece.timeline, lane).iter().filter(|iteration| piece.begins(iteration.begin_ns)) {
+            add(iteration.begin_ns, iteration.duration_ns, What::Iteration(*iteration));
+        }
+        for span in spans(piece.timeline, lane).iter().filter(|span| piece.begins(span.begin_ns)) {
+            add(span.begin_ns, span.duration_ns, What::Span(*span));
+        }
+        let end_ns = self.end_ns();
+        for open in self.timeline.open.iter().filter(|open| open.lane == lane && piece.begins(open.begin_ns)) {
+            if let Ok(duration) = u64::try_from(end_ns.saturating_sub(open.begin_ns)) {
+                add(open.begin_ns, duration, What::Open(*open));
+            }
+        }
+        let here = |at: &mut usize| piece.to_ns.is_none_or(|to| rank.ends[*at].flow.time_ns < to);
+        while let Some(at) = ends.pop_front_if(here) {
+            add(rank.ends[at].flow.time_ns, 0, What::End(at));
+        }
+        items
     }
 
     /// Items on their way between two lanes, by these: indices of their puts.
@@ -121,45 +181,20 @@ impl<'a> Content<'a> {
             let item = Item::new(put.time_ns, duration, *from, counts);
             by_lanes.entry((put.lane, take.lane)).or_default().extend(item);
         }
-        let track = |items| Track::new(items, Fit::Apart, |_| 0, |_| false);
+        let track = |items| {
+            let mut track = Track::new(Fit::Apart, |_: &usize| 0, |_| false);
+            track.add(items, None);
+            track
+        };
         by_lanes.into_iter().map(|(lanes, items)| (lanes, track(items))).collect()
     }
 
     /// The last moment of what was recorded.
     pub(super) fn end_ns(&self) -> i64 {
-        let spans = self.timeline.extent().map(|(_, end)| end);
-        let samples = self.timeline.samples.last().map(|sample| sample.time_ns);
+        let spans = self.source.reach.extent.map(|(_, end)| end);
         let marks = self.timeline.marks.last().map(|mark| mark.time_ns);
-        let end = spans.into_iter().chain(samples).chain(marks).max().unwrap_or(0).max(0);
+        let end = spans.into_iter().chain(self.source.reach.last_sample_ns).chain(marks).max().unwrap_or(0).max(0);
         self.window.to_ns.map_or(end, |to| end.min(to.max(0)))
-    }
-
-    pub(super) fn span(&self, at: usize) -> Option<&'a Span> {
-        self.timeline.spans.get(at)
-    }
-
-    pub(super) fn iteration(&self, at: usize) -> Option<&'a Iteration> {
-        self.timeline.iterations.get(at)
-    }
-
-    pub(super) fn open(&self, at: usize) -> Option<&'a OpenSpan> {
-        self.timeline.open.get(at)
-    }
-
-    fn first_span(&self, lane: LaneId) -> usize {
-        self.timeline.spans.partition_point(|span| span.lane < lane)
-    }
-
-    fn spans(&self, lane: LaneId) -> &'a [Span] {
-        let (first, end) = (self.first_span(lane), self.timeline.spans.partition_point(|span| span.lane <= lane));
-        self.timeline.spans.get(first..end).unwrap_or_default()
-    }
-
-    fn iterations(&self, lane: LaneId) -> impl Iterator<Item = (usize, &'a Iteration)> {
-        let iterations = &self.timeline.iterations;
-        let first = iterations.partition_point(|iteration| iteration.lane < lane);
-        let end = iterations.partition_point(|iteration| iteration.lane <= lane);
-        iterations.iter().enumerate().take(end).skip(first)
     }
 
     /// A slice of which a part lies in the window is exported whole.
@@ -167,6 +202,21 @@ impl<'a> Content<'a> {
         self.window.from_ns.is_none_or(|from| item.end_ns >= from)
             && self.window.to_ns.is_none_or(|to| item.begin_ns < to)
     }
+}
+
+/// A lane's spans, which stand together.
+fn spans(timeline: &Timeline, lane: LaneId) -> &[Span] {
+    let (first, end) = (
+        timeline.spans.partition_point(|span| span.lane < lane),
+        timeline.spans.partition_point(|span| span.lane <= lane),
+    );
+    timeline.spans.get(first..end).unwrap_or_default()
+}
+
+fn iterations(timeline: &Timeline, lane: LaneId) -> &[Iteration] {
+    let first = timeline.iterations.partition_point(|iteration| iteration.lane < lane);
+    let end = timeline.iterations.partition_point(|iteration| iteration.lane <= lane);
+    timeline.iterations.get(first..end).unwrap_or_default()
 }
 
 /// What an iteration is called.

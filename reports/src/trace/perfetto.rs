@@ -1,6 +1,7 @@
 //! A Perfetto trace: <https://ui.perfetto.dev> opens it, and what it says stands at the top of `perfetto/packets.rs`.
 
 mod event;
+mod lanes;
 mod packets;
 mod rank;
 mod tracks;
@@ -8,11 +9,14 @@ mod tracks;
 use super::content::Content;
 use super::counts::Counts;
 use super::proto::Message;
+use super::source::Source;
 use super::{Options, losses};
 use crate::error::Result;
 use dflash_timeline::Timeline;
 use dflash_timeline::record::Severity;
 use packets::{Clock, MONOTONIC, Sequence, Type, plain, put_clock};
+use rank::RankWriter;
+use std::cell::RefCell;
 use std::io::{self, Write};
 
 /// CLOCK_REALTIME and CLOCK_BOOTTIME in Perfetto's numbers.
@@ -21,21 +25,30 @@ const BOOTTIME: u64 = 6;
 /// The sequence of what is the run's as a whole; those of the ranks follow.
 const RUN: u64 = 1;
 
-/// Writes a timeline as a Perfetto trace, piece by piece.
+/// Writes a recording as a Perfetto trace, piece by piece.
 ///
 /// # Errors
-/// [`crate::Error::NoSuchLane`] and [`crate::Error::NoSuchRank`] if the window asks for what is not there, and whatever
-/// `out` says.
-pub fn perfetto(timeline: &Timeline, options: &Options, out: &mut impl Write) -> Result<Counts> {
-    options.window.check_lanes(timeline)?;
-    let content = Content { timeline, window: &options.window };
-    let mut counts = Counts::default();
-    preamble(timeline, options, out)?;
-    for rank in content.ranks(&mut counts) {
-        rank::write(&content, &rank, options, out, &mut counts)?;
+/// [`crate::Error::NoSuchLane`] and [`crate::Error::NoSuchRank`] if the window asks for what is not there; if a piece cannot
+/// be read; and whatever `out` says.
+pub fn perfetto(source: &Source<'_>, options: &Options, out: &mut impl Write) -> Result<Counts> {
+    let content = Content::new(source, &options.window);
+    if !source.is_file() {
+        options.window.check_lanes(content.timeline)?;
     }
+    let mut counts = Counts::default();
+    // Several sequences are in the making at once.
+    let out = &RefCell::new(out);
+    preamble(&content, options, &mut *out.borrow_mut())?;
+    let ranks = content.ranks(&mut counts);
+    let mut writers = Vec::new();
+    for rank in &ranks {
+        writers.push(RankWriter::begin(&content, rank, options, out, &mut counts)?);
+    }
+    source.pieces(|piece| Ok(writers.iter_mut().try_for_each(|writer| writer.piece(piece, &mut counts))?))?;
+    writers.into_iter().try_for_each(RankWriter::end)?;
     marks(&content, options, out, &mut counts)?;
-    attributes(timeline, options, &counts, out)?;
+    let mut out = out.borrow_mut();
+    attributes(content.timeline, options, &counts, &mut *out)?;
     out.flush()?;
     Ok(counts)
 }
@@ -58,8 +71,9 @@ fn is_torn(timeline: &Timeline, options: &Options) -> bool {
 }
 
 /// The clocks, without which a reader cannot relate the times of sequences, and that a torn file is one.
-fn preamble(timeline: &Timeline, options: &Options, out: &mut impl Write) -> io::Result<()> {
-    let begin = timeline.extent().map_or(0, |(begin, _)| begin.max(0));
+fn preamble(content: &Content<'_>, options: &Options, out: &mut impl Write) -> io::Result<()> {
+    let timeline = content.timeline;
+    let begin = content.source.reach.extent.map_or(0, |(begin, _)| begin.max(0));
     let anchor = timeline.anchors.iter().find(|anchor| anchor.monotonic_ns >= 0 && anchor.realtime_ns >= 0);
     let monotonic = anchor.map_or(begin, |anchor| anchor.monotonic_ns);
     plain(out, RUN, |packet| {
@@ -90,7 +104,7 @@ fn preamble(timeline: &Timeline, options: &Options, out: &mut impl Write) -> io:
 }
 
 /// Notes of the run, and at its end what was lost.
-fn marks(content: &Content<'_>, options: &Options, out: &mut impl Write, counts: &mut Counts) -> io::Result<()> {
+fn marks<W: Write>(content: &Content<'_>, options: &Options, out: &RefCell<W>, counts: &mut Counts) -> io::Result<()> {
     let mut sequence = Sequence::new(out, RUN, Clock::Absolute, false);
     sequence.descriptor(tracks::marks)?;
     let track = tracks::Uuid::marks().0;

@@ -1,10 +1,11 @@
 //! Slices on tracks: a viewer wants them nested, and shows what overlaps otherwise without a word in a wrong place.
 //!
 //! What does not fit into the slice that is open goes to the next *slot*, a track of its own. Ends come before begins of
-//! the same moment, inner ends before outer ones.
+//! the same moment, inner ends before outer ones. Items may come piece by piece; what is open goes on into the next piece.
 
 use super::counts::Counts;
 use std::cmp::Reverse;
+use std::collections::VecDeque;
 
 /// Slots of one track. What overlaps more often is left out, and counted.
 const SLOTS: usize = 64;
@@ -62,27 +63,41 @@ pub(super) enum Fit {
 
 /// Goes along the items of a track in the order of time.
 pub(super) struct Track<T> {
-    items: std::iter::Peekable<std::vec::IntoIter<Item<T>>>,
+    items: VecDeque<Item<T>>,
     fit: Fit,
+    order: fn(&T) -> u8,
     is_instant: fn(&T) -> bool,
     /// What is open on each slot, the innermost last.
     open: Vec<Vec<Item<T>>>,
+    /// When the last step on each slot was: what comes late cannot stand before it.
+    reached: Vec<i64>,
+    /// Steps before this moment may be taken; all, if it is `None`.
+    until_ns: Option<i64>,
     /// Items that found no slot.
     pub overlapping: u64,
 }
 
 impl<T: Copy> Track<T> {
     /// `order`: which of two that begin and end together is the outer one, the lesser first.
-    pub(super) fn new(mut items: Vec<Item<T>>, fit: Fit, order: impl Fn(&T) -> u8, is_instant: fn(&T) -> bool) -> Self {
-        items.sort_by_key(|item| (item.begin_ns, Reverse(item.end_ns), order(&item.what)));
-        Self { items: items.into_iter().peekable(), fit, is_instant, open: Vec::new(), overlapping: 0 }
+    pub(super) fn new(fit: Fit, order: fn(&T) -> u8, is_instant: fn(&T) -> bool) -> Self {
+        let (items, open, reached) = (VecDeque::new(), Vec::new(), Vec::new());
+        Self { items, fit, order, is_instant, open, reached, until_ns: None, overlapping: 0 }
     }
 
-    /// When the next step is.
-    pub(super) fn next_time(&mut self) -> Option<i64> {
-        let begin = self.items.peek().map(|item| item.begin_ns);
+    /// Adds items. Others may still come that begin at `until_ns` or later; none, if it is `None`.
+    pub(super) fn add(&mut self, items: impl IntoIterator<Item = Item<T>>, until_ns: Option<i64>) {
+        self.items.extend(items);
+        let order = self.order;
+        let key = |item: &Item<T>| (item.begin_ns, Reverse(item.end_ns), order(&item.what));
+        self.items.make_contiguous().sort_by_key(key);
+        self.until_ns = until_ns;
+    }
+
+    /// When the next step is; `None` if there is none, or something may still come before it.
+    pub(super) fn next_time(&self) -> Option<i64> {
+        let begin = self.items.front().map(|item| item.begin_ns);
         let end = self.next_end().map(|(_, end)| end);
-        begin.into_iter().chain(end).min()
+        begin.into_iter().chain(end).min().filter(|time| self.until_ns.is_none_or(|until| *time < until))
     }
 
     /// The slot whose innermost slice ends first, and when.
@@ -92,15 +107,17 @@ impl<T: Copy> Track<T> {
     }
 
     fn slot_for(&mut self, item: &Item<T>) -> Option<usize> {
-        let fits = |open: &Vec<Item<T>>| match open.last() {
+        let fits = |(open, reached): (&Vec<Item<T>>, &i64)| match open.last() {
+            _ if *reached > item.begin_ns => false,
             None => true,
             Some(around) => self.fit == Fit::Nested && around.end_ns >= item.end_ns,
         };
-        if let Some(slot) = self.open.iter().position(fits) {
+        if let Some(slot) = self.open.iter().zip(&self.reached).position(fits) {
             return Some(slot);
         }
         (self.open.len() < SLOTS).then(|| {
             self.open.push(Vec::new());
+            self.reached.push(i64::MIN);
             self.open.len() - 1
         })
     }
@@ -111,20 +128,23 @@ impl<T: Copy> Iterator for Track<T> {
 
     fn next(&mut self) -> Option<Step<T>> {
         loop {
-            let begin_ns = self.items.peek().map(|item| item.begin_ns);
+            self.next_time()?;
+            let begin_ns = self.items.front().map(|item| item.begin_ns);
             if let Some((slot, end_ns)) = self.next_end()
                 && begin_ns.is_none_or(|begin| end_ns <= begin)
             {
                 let item = self.open[slot].pop()?;
+                self.reached[slot] = end_ns;
                 return Some(Step { time_ns: end_ns, slot, edge: Edge::End, item });
             }
-            let item = self.items.next()?;
+            let item = self.items.pop_front()?;
             if (self.is_instant)(&item.what) {
                 return Some(Step { time_ns: item.begin_ns, slot: 0, edge: Edge::Instant, item });
             }
             match self.slot_for(&item) {
                 Some(slot) => {
                     self.open[slot].push(item);
+                    self.reached[slot] = item.begin_ns;
                     return Some(Step { time_ns: item.begin_ns, slot, edge: Edge::Begin, item });
                 }
                 None => self.overlapping += 1,
@@ -140,9 +160,9 @@ mod tests {
 
     fn steps(stretches: &[(i64, i64)], fit: Fit) -> Vec<String> {
         let items = stretches.iter().enumerate();
-        let items =
-            items.map(|(what, (begin_ns, end_ns))| Item { begin_ns: *begin_ns, end_ns: *end_ns, what }).collect();
-        let track = Track::new(items, fit, |_| 0, |_| false);
+        let items = items.map(|(what, (begin_ns, end_ns))| Item { begin_ns: *begin_ns, end_ns: *end_ns, what });
+        let mut track = Track::new(fit, |_| 0, |_| false);
+        track.add(items, None);
         track.map(|step| format!("{}{:?}{}@{}", step.time_ns, step.edge, step.item.what, step.slot)).collect()
     }
 
@@ -161,7 +181,8 @@ mod tests {
         fn every_slot_is_well_nested(stretches in prop::collection::vec((0_i64..40, 0_i64..10), 0..40), apart: bool) {
             let items = stretches.iter().map(|(begin, length)| Item { begin_ns: *begin, end_ns: begin + length, what: () });
             let fit = if apart { Fit::Apart } else { Fit::Nested };
-            let mut track = Track::new(items.collect(), fit, |()| 0, |()| false);
+            let mut track = Track::new(fit, |()| 0, |()| false);
+            track.add(items, None);
             let (mut open, mut now, mut ended): (Vec<Vec<i64>>, _, _) = (vec![Vec::new(); 64], 0, 0);
             while let Some(time) = track.next_time() {
                 let step = track.next().unwrap();
@@ -176,6 +197,31 @@ mod tests {
                 }
             }
             prop_assert_eq!(ended + track.overlapping as usize, stretches.len());
+        }
+
+        /// However the items are cut into pieces, the steps are the same.
+        #[test]
+        fn pieces_are_as_good_as_the_whole(
+            stretches in prop::collection::vec((0_i64..40, 0_i64..10), 0..40),
+            cuts in prop::collection::vec(0_i64..45, 0..4),
+        ) {
+            let all = || stretches.iter().zip(0..).map(|((begin, length), what)| {
+                Item { begin_ns: *begin, end_ns: begin + length, what }
+            });
+            let seen = |step: super::Step<i32>| (step.time_ns, step.slot, step.edge, step.item.what);
+            let mut whole = Track::new(Fit::Nested, |_| 0, |_| false);
+            whole.add(all(), None);
+            let mut pieces = Track::new(Fit::Nested, |_| 0, |_| false);
+            let (mut steps, mut from) = (Vec::new(), i64::MIN);
+            let mut cuts = cuts;
+            cuts.sort_unstable();
+            for to in cuts.into_iter().map(Some).chain([None]) {
+                let here = |item: &Item<i32>| item.begin_ns >= from && to.is_none_or(|to| item.begin_ns < to);
+                pieces.add(all().filter(here), to);
+                steps.extend(pieces.by_ref().map(seen));
+                from = to.unwrap_or(from);
+            }
+            prop_assert_eq!(steps, whole.map(seen).collect::<Vec<_>>());
         }
     }
 }

@@ -5,7 +5,7 @@ use dflash_reports::timeline::record::{
     Anchor, Counter, DeviceTime, Flow, FlowEnd, Iteration, Kind, Lane, Mark, Sample, Severity, Span, Totals,
 };
 use dflash_reports::timeline::{Manifest, RunDir, SegmentWriter, read};
-use dflash_reports::trace::{Options, chrome, perfetto};
+use dflash_reports::trace::{Options, Source, chrome, perfetto};
 use dflash_reports::window::{Selection, TimeRange};
 
 fn recorded(dir: &std::path::Path) -> RunDir {
@@ -57,12 +57,14 @@ fn cut_at_every_byte() {
         assert_eq!(timeline.health.ended, length == whole.len(), "cut after {length} bytes");
         let options = Options { name: run.name(), ..Options::default() };
         let mut trace = Vec::new();
-        perfetto(&timeline, &options, &mut trace).unwrap();
+        let (source, _) = Source::open(&run, &Selection::default()).unwrap();
+        let source = source.in_pieces_of(7);
+        perfetto(&source, &options, &mut trace).unwrap();
         // Field 138 of a packet, the first of which stands right behind the clocks.
         let torn = trace.windows(2).take(400).any(|bytes| bytes == [0xd2, 0x08]);
         assert_eq!(torn, length < whole.len(), "a torn source is named one: {length}");
         let mut json = Vec::new();
-        chrome(&timeline, &options, Some(&run), &mut json).unwrap();
+        chrome(&source, &options, Some(&run), &mut json).unwrap();
         serde_json::from_slice::<serde_json::Value>(&json).unwrap();
         for (time, selection) in
             [(Time::Wall, &Selection::default()), (Time::Device, &Selection::default()), (Time::Wall, &part)]

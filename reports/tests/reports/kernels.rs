@@ -2,6 +2,7 @@
 
 use crate::support::{Builder, MS};
 use dflash_reports::kernels::{Capture, captures};
+use dflash_reports::limiting::limiting;
 use dflash_reports::report::{Report, figures_csv, markdown, table};
 use dflash_reports::stages::Window;
 use dflash_reports::text::Look;
@@ -130,6 +131,59 @@ fn damaged_files_are_read_as_far_as_they_go() {
         std::fs::write(torn.path().join(TRACE), nothing).unwrap();
         assert_eq!(only(&torn, &timeline()).kernels, 0, "{nothing:?}");
     }
+}
+
+/// Threads and waits of the host: one in a span that says so, one that does not, one of a thread that is no lane.
+const WAITS: &str = r#"
+{"ph": "M", "name": "thread_name", "pid": 4711, "tid": 4711, "args": {"name": "thread 4711 (drafter:0)"}},
+{"ph": "M", "name": "thread_name", "pid": 4711, "tid": 4712, "args": {"name": "thread 4712 (pt_autograd_0)"}},
+{"ph": "M", "name": "thread_name", "pid": 4711, "tid": 4713, "args": {"name": "thread 4713 (somebody)"}},
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamSynchronize", "pid": 4711, "tid": 4711, "ts": 30500.0, "dur": 1000.0},
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamSynchronize", "pid": 4711, "tid": 4711, "ts": 34000.0, "dur": 500.0},
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaEventSynchronize", "pid": 4711, "tid": 4712, "ts": 36000.0, "dur": 1000.0},
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaDeviceSynchronize", "pid": 4711, "tid": 4713, "ts": 1.0, "dur": 90000.0},
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 4711, "tid": 4711, "ts": 2.0, "dur": 3.0},
+"#;
+
+/// The drafter's two iterations in the capture, each with a wait that says so, and a loader that waits for room.
+fn limited() -> Timeline {
+    let iteration = |b: Builder| {
+        b.iteration(Kind::Train, 8 * MS, |b| {
+            b.span("drafter.wait", 0).launched("drafter.forward", 10 * MS, MS, 20 * MS);
+            b.launched("drafter.backward", 20 * MS, 12 * MS, 18 * MS).span("sync.metrics", 2 * MS);
+        })
+    };
+    let b = iteration(iteration(Builder::new().lane_on("drafter:0", "cuda:0").numbered(5).at(10 * SECOND)));
+    let b = b.lane("loader").at(10 * SECOND).iteration(Kind::Train, 0, |b| {
+        b.span("load.put", 90 * MS);
+    });
+    b.timeline
+}
+
+#[test]
+fn the_limiting_side_says_what_holds_it_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = data(TRACE).replacen("\"traceEvents\": [", &format!("\"traceEvents\": [{WAITS}"), 1);
+    let run = run(dir.path(), Some(&data("kernels-000001.meta.json")), &trace);
+    let (timeline, window) = (limited(), Window::default());
+    let mut report = Report::of(&timeline, &window).unwrap();
+    assert_eq!(report.limiting.len(), 1, "{}", report.verdict_text);
+    report.captures = captures(&run, &timeline, &window).unwrap();
+    let waits: Vec<_> = report.captures[0].waits.iter().map(|w| (w.thread.as_str(), w.calls, w.unsaid)).collect();
+    assert_eq!(waits, [("drafter:0", 2, 1), ("pt_autograd_0", 1, 1)]);
+    report.limiting = limiting(&report.verdict, &report.gaps, &report.captures);
+    let of = &report.limiting[0].captures[0];
+    // 4 + 2 + 2.5 of 40 + 36 + 3 milliseconds.
+    assert_eq!((of.idle.map(|idle| (idle * 79.0 * 1e6).round()), of.unsaid_waits), (Some(8.5e6), Some(2)));
+    let text = table(&report, Look::default());
+    insta::assert_snapshot!(text[text.find("limiting side").unwrap()..], @r"
+    limiting side
+      lane       over                                gaps    idle  unsaid waits
+      drafter:0  all of the run                     3.8 %     N/A           N/A
+      drafter:0  kernels-000001.json, 2 iterations    N/A  10.8 %             2
+      idle: neither this lane nor another had its device do anything, in its stages or between them
+      unsaid waits: calls that held up the host until the device was done, outside of spans sync.*
+    ");
 }
 
 #[test]

@@ -28,5 +28,6 @@ mod streamed;
 mod support;
 mod torn;
 mod trace;
+mod trace_pieces;
 mod trace_reader;
 mod verdict;

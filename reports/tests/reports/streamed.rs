@@ -230,7 +230,7 @@ fn a_million_names_of_a_run() {
 }
 
 /// The most that this process had in memory.
-fn most_resident_mb() -> u64 {
+pub fn most_resident_mb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() / 1000

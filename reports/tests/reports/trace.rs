@@ -6,7 +6,7 @@ use dflash_reports::timeline::record::{
     Anchor, Counter, CounterId, DeviceTime, Flow, FlowEnd, Kind, Lane, LaneId, Mark, OpenSpan, Sample, Severity,
 };
 use dflash_reports::timeline::{Manifest, RunDir, Timeline};
-use dflash_reports::trace::{Counts, Options, chrome, perfetto};
+use dflash_reports::trace::{Counts, Options, Source, chrome, perfetto};
 use dflash_reports::window::Window;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -18,13 +18,13 @@ fn options() -> Options {
 
 fn exported(timeline: &Timeline, options: &Options) -> (Vec<u8>, Counts) {
     let mut bytes = Vec::new();
-    let counts = perfetto(timeline, options, &mut bytes).unwrap();
+    let counts = perfetto(&Source::memory(timeline), options, &mut bytes).unwrap();
     (bytes, counts)
 }
 
 fn as_chrome(timeline: &Timeline, run: Option<&RunDir>) -> (Vec<Value>, Counts, Vec<String>) {
     let mut bytes = Vec::new();
-    let (counts, problems) = chrome(timeline, &options(), run, &mut bytes).unwrap();
+    let (counts, problems) = chrome(&Source::memory(timeline), &options(), run, &mut bytes).unwrap();
     assert!(bytes.ends_with(b"]\n"), "the list is closed");
     (serde_json::from_slice(&bytes).unwrap(), counts, problems)
 }
@@ -169,7 +169,7 @@ fn a_window_keeps_what_meets_it() {
     let told: u64 = part.slices.values().map(|row| row.0).sum();
     assert_eq!(told, host + device);
     let error = perfetto(
-        &timeline,
+        &Source::memory(&timeline),
         &Options { window: Window { lanes: vec!["x".into()], ..Window::default() }, ..options() },
         &mut Vec::new(),
     );

@@ -51,6 +51,18 @@ pub fn list(checkpoints: &Path) -> (Vec<Stored>, Vec<CheckpointError>) {
     (stored, damaged)
 }
 
+/// Writes what an evaluation of a checkpoint has found into it.
+///
+/// # Errors
+/// The disk refuses; what was there before still is.
+pub fn write_figures(dir: &Path, figures: &serde_json::Value) -> Result<(), CheckpointError> {
+    let path = dir.join(EVAL_JSON);
+    let beside = path.with_extension("part");
+    fs::write(&beside, figures.to_string() + "\n")
+        .and_then(|()| fs::rename(&beside, &path))
+        .map_err(CheckpointError::io("write", &path))
+}
+
 fn measured(dir: &Path) -> Option<Measured> {
     let text = fs::read_to_string(dir.join(EVAL_JSON)).ok()?;
     let json: serde_json::Value = serde_json::from_str(&text).ok()?;

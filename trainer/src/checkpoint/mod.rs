@@ -22,7 +22,7 @@ pub use error::CheckpointError;
 pub use export::{compare, copy, export, fill};
 pub use files::{recover, write_directory};
 pub use identity::Identity;
-pub use keep::{Measured, Stored, best, list, newest, prune, set_aside};
+pub use keep::{Measured, Stored, best, list, newest, prune, set_aside, write_figures};
 pub use lock::RunLock;
 pub use state::{Loader, SCHEMA, Snapshot, State, load, read_state, write};
 pub use tensors::{read_tensors, seems_whole, write_tensors};

@@ -49,8 +49,9 @@ pub struct Loader {
     pub epoch: u64,
     /// Its place in the epoch, from 0.
     pub index: u64,
-    /// Batches of an unfinished step whose gradients were added up. A checkpoint stands between two steps: 0.
-    pub accumulated: u64,
+    /// Several targets handed their batches on as they were made, so that those that were trained on are not exactly the
+    /// first ones: nobody can go on exactly here.
+    pub arrival: bool,
 }
 
 /// A checkpoint that was read.

@@ -1,16 +1,18 @@
 //! Values that the types allow and the training cannot use.
 
 use super::{Config, ConfigError, check_sim as sim};
+use crate::target::TargetConfig;
 use std::path::Path;
 
 type Problem = Option<String>;
 
 /// Refuses a configuration that cannot work, naming the key.
 pub(super) fn check(config: &Config, path: &Path) -> Result<(), ConfigError> {
-    // What simulated workers do not need may be missing.
-    let unused = |section: &str, key: &str| {
-        config.pipeline.is_simulated()
-            && (matches!(section, "model" | "data") || (section, key) == ("drafter", "mask_token_id"))
+    // What simulated workers do not need may be missing, and what stands for a model and its data.
+    let simulated = config.pipeline.is_simulated();
+    let unused = |section: &str, key: &str| match section {
+        "model" | "data" => simulated || config.random.is_on(),
+        _ => simulated && (section, key) == ("drafter", "mask_token_id"),
     };
     for (section, key, problem) in problems(config).into_iter().chain(sim::problems(config)) {
         if let Some(problem) = problem.filter(|_| !unused(section, key)) {
@@ -64,6 +66,9 @@ fn problems(c: &Config) -> Vec<(&'static str, &'static str, Problem)> {
         ("pipeline", "batch_queue", at_least_one(p.batch_queue)),
         ("pipeline", "hs_queue", at_least_one(p.hs_queue)),
         ("pipeline", "hs_queue_bytes", size(&p.hs_queue_bytes)),
+        ("pipeline", "join_seconds", at_least_one(p.join_seconds as usize)),
+        ("pipeline", "silence_seconds", at_least_one(p.silence_seconds as usize)),
+        ("pipeline", "feature_bytes", size(&p.feature_bytes)),
         ("profile", "log_every", at_least_one(c.profile.log_every)),
         (
             "profile",
@@ -83,7 +88,26 @@ fn problems(c: &Config) -> Vec<(&'static str, &'static str, Problem)> {
         ("eval", "prompts", at_least_one(c.eval.prompts)),
         ("eval", "max_new_tokens", at_least_one(c.eval.max_new_tokens)),
         ("eval", "temperature", not_negative(c.eval.temperature)),
+        ("random", "target", random_target(c)),
+        ("random", "tokens", random_tokens(c)),
+        ("random", "samples", at_least_one(c.random.samples)),
     ]
+}
+
+fn random_target(c: &Config) -> Problem {
+    let unknown = c.random.is_on() && TargetConfig::named(&c.random.target).is_none();
+    unknown.then(|| format!("no shape is called `{}`: {}", c.random.target, TargetConfig::NAMES.join(", ")))
+}
+
+/// Positions and ids must be the target's.
+fn random_tokens(c: &Config) -> Problem {
+    let shape = TargetConfig::named(&c.random.target)?;
+    let (tokens, mask) = (c.random.tokens, c.drafter.mask_token_id);
+    if tokens < 2 || tokens as i64 > shape.max_positions {
+        return Some(format!("a text of {} has 2 to {} tokens, not {tokens}", c.random.target, shape.max_positions));
+    }
+    (mask < 1 || mask >= shape.vocab_size)
+        .then(|| format!("drafter.mask_token_id must be an id of {}: 1 to {}", c.random.target, shape.vocab_size - 1))
 }
 
 /// The share that a percentage is; `off` is infinite.
@@ -154,6 +178,17 @@ mod tests {
         let text = "[model]\ntarget = \"m\"\n[data]\nprompts = \"p\"\nheldout = \"h\"\nshards = \"s\"\n[drafter]\nmask_token_id = 16\n[train]\nwarmup = 1.5\n";
         let error = Config::parse(text, Path::new("x.toml")).unwrap_err().to_string();
         assert_eq!(error, "x.toml: [train] warmup: 1.5 is not from 0 up to (not including) 1");
+    }
+
+    #[test]
+    fn random_weights_need_no_model_and_a_known_shape() {
+        let parse = |text: &str| Config::parse(text, Path::new("x.toml")).map_err(|error| error.to_string());
+        let text = "[random]\ntarget = \"tiny\"\n[drafter]\nmask_token_id = 383\n";
+        assert!(parse(text).unwrap().random.is_on());
+        let unknown = parse(&text.replace("tiny", "gpt-2")).unwrap_err();
+        assert_eq!(unknown, "x.toml: [random] target: no shape is called `gpt-2`: qwen3-8b, qwen3-0.6b, tiny");
+        assert!(parse(&text.replace("383", "384")).unwrap_err().contains("must be an id of tiny: 1 to 383"));
+        assert!(parse(&text.replace("[drafter]", "tokens = 5000\n[drafter]")).unwrap_err().contains("2 to 4096"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::{Config, DeviceChoice};
 
 /// Stages that can be told how long they last.
-const STAGES: [&str; 16] = [
+const STAGES: [&str; 17] = [
     "load.read",
     "load.pack",
     "target.upload",
@@ -19,6 +19,7 @@ const STAGES: [&str; 16] = [
     "drafter.reduce",
     "drafter.clip",
     "drafter.step",
+    "drafter.eval",
     "sync.metrics",
 ];
 

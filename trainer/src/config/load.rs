@@ -36,6 +36,14 @@ pub enum ConfigError {
         /// "; did you mean …", or where the keys are listed.
         hint: String,
     },
+    /// What the command line would change.
+    #[error("--set {assignment}: {problem}")]
+    Set {
+        /// As written.
+        assignment: String,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// A value that cannot work.
     #[error("{path}: [{section}] {key}: {problem}", path = path.display())]
     Value {
@@ -83,7 +91,7 @@ fn explain(error: &toml::de::Error, text: &str, path: &Path) -> ConfigError {
     let line = error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
     let message = error.message().to_owned();
     match unknown_field(&message) {
-        Some(key) => ConfigError::UnknownKey { path: path.into(), line, hint: hint(&key), key },
+        Some(key) => ConfigError::UnknownKey { path: path.into(), line, hint: near(&key), key },
         None => ConfigError::Syntax { path: path.into(), line, message },
     }
 }
@@ -94,7 +102,7 @@ fn unknown_field(message: &str) -> Option<String> {
 }
 
 /// The nearest key of any section: people also forget which section a key belongs to.
-fn hint(key: &str) -> String {
+pub(super) fn near(key: &str) -> String {
     let sections = Config::sections();
     let named = sections.iter().map(|(name, _)| (format!("[{name}]"), strsim::damerau_levenshtein(key, name)));
     let keys = sections.iter().flat_map(|(section, keys)| {

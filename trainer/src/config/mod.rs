@@ -8,6 +8,7 @@ mod enums;
 mod load;
 mod markdown;
 mod section;
+mod set;
 mod sim;
 
 pub(crate) use check::{bytes, percent};
@@ -15,7 +16,7 @@ pub(crate) use check_sim::{Planted, planted};
 pub use enums::{AnchorRule, AsyncPostprocess, DecayShape, Delivery, LayerType, MaskForm, NoiseKind, NoiseSchedule};
 pub use enums::{DeviceChoice, Dtype, FeatureCache, Level, NormReading, Optimizer, Regenerate, Schedule, Supervise};
 pub use enums::{DocumentIds, OnStop};
-pub use enums::{Objective, Reduction, Synchronisation, Transport, Vocabulary, WindowRule};
+pub use enums::{Objective, Reduce, Reduction, Synchronisation, Transport, Vocabulary, WindowRule};
 pub use load::ConfigError;
 pub use markdown::markdown;
 pub use section::Key;
@@ -217,8 +218,14 @@ section! {
         /// Batches of hidden states that wait between target and drafter (`BufferedHSQueue`).
         hs_queue: usize = 4,
         /// `off`: the target runs for every batch. `memory`: each sample's hidden states are kept after their first
-        /// pass (taps × hidden size × 2 bytes a token in bfloat16).
+        /// pass (taps × hidden size × 2 bytes a token in bfloat16). `disk`: they are kept in files, also for later trainings
+        /// on the same target, texts and taps.
         feature_cache: FeatureCache = FeatureCache::Off,
+        /// With `disk`: folder of the hidden states. Empty: `data.shards` with `.states` at its end.
+        feature_dir: PathBuf = PathBuf::new(),
+        /// With `disk`: bytes that all hidden states in `feature_dir` may take, e.g. `"2 TB"`; `"all"`: any. A training that
+        /// would need more is refused before it begins.
+        feature_bytes: String = "100 GB".to_owned(),
         /// CPU threads of each worker's matrix products; 0 = all cores.
         threads: usize = 0,
         /// Several targets, e.g. `["cuda:0", "cuda:1"]`: a worker each. Empty: one, on `target_device`.
@@ -238,6 +245,13 @@ section! {
         /// Whether packing and copying have a lane `post:i` of their own, so that the target runs on meanwhile: `on`, `off`,
         /// or `auto`: with targets on GPUs.
         async_postprocess: AsyncPostprocess = AsyncPostprocess::Auto,
+        /// What adds up gradients over several processes: `gloo` (by way of main memory), `nccl` (from GPU to GPU), or
+        /// `auto`: NCCL where each process trains on a GPU of its own and finds libnccl.so.2.
+        reduce: Reduce = Reduce::Auto,
+        /// Of several processes: seconds that each waits at the start until all have come.
+        join_seconds: u64 = 600,
+        /// Of several processes: one that gives no sign of life for so many seconds ends the training.
+        silence_seconds: u64 = 30,
     }
 }
 
@@ -286,6 +300,9 @@ section! {
 section! {
     /// Held-out evaluation by the real greedy draft-verify loop.
     Eval {
+        /// Steps between two evaluations while training, which waits meanwhile; there is another one after the last step. The
+        /// checkpoint of such a step, if there is one, is kept by its acceptance length. 0 = none.
+        every: usize = 0,
         /// Prompts for the trained drafter, from the top of the held-out file.
         prompts: usize = 24,
         /// Prompts for the two controls: an untrained drafter, and context features set to zero; 0 = no controls.
@@ -321,6 +338,20 @@ section! {
 }
 
 section! {
+    /// Random weights and random texts instead of a model and data, for measuring: nothing is learnt, and neither checkpoints
+    /// nor a drafter are kept.
+    Random {
+        /// The shape of the target: `qwen3-8b`, `qwen3-0.6b`, or `tiny` for tests. Empty: `[model]` and `[data]` say what is
+        /// trained on. `drafter.mask_token_id` then is the first id that no text has.
+        target: String = String::new(),
+        /// Tokens of each text, all supervised.
+        tokens: usize = 3072,
+        /// Texts.
+        samples: usize = 64,
+    }
+}
+
+section! {
     /// A whole configuration file.
     Config {
         /// `[run]`
@@ -343,6 +374,8 @@ section! {
         eval: Eval = Eval::default(),
         /// `[sim]`
         sim: Sim = Sim::default(),
+        /// `[random]`
+        random: Random = Random::default(),
     }
 }
 
@@ -366,10 +399,18 @@ impl Pipeline {
     }
 }
 
+impl Random {
+    /// Whether weights and texts are random.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        !self.target.is_empty()
+    }
+}
+
 impl Config {
     /// The keys of every section, in the order of the file.
     #[must_use]
-    pub fn sections() -> [(&'static str, &'static [Key]); 10] {
+    pub fn sections() -> [(&'static str, &'static [Key]); 11] {
         [
             ("run", Run::KEYS),
             ("model", Model::KEYS),
@@ -381,6 +422,7 @@ impl Config {
             ("profile", Profile::KEYS),
             ("eval", Eval::KEYS),
             ("sim", Sim::KEYS),
+            ("random", Random::KEYS),
         ]
     }
 }

@@ -123,6 +123,21 @@ impl DFlashDrafter {
         }
     }
 
+    /// The drafter that an export of this one holds, whose weights are bfloat16; in a target's arithmetic, on its device.
+    #[must_use]
+    pub fn as_served(&self, kind: Kind, device: Device) -> Self {
+        let _guard = tch::no_grad_guard();
+        let mut weights = self.parameters.iter();
+        let built = Self::build(&self.config, kind, device, |_, _| {
+            let weight = weights.next().map_or_else(Tensor::new, |(_, weight)| weight.detach().to_kind(Kind::BFloat16));
+            Ok::<_, std::convert::Infallible>(weight)
+        });
+        match built {
+            Ok(served) => Self { split_fc: self.split_fc, mask: self.mask, ..served },
+            Err(never) => match never {},
+        }
+    }
+
     /// Every weight by its name in the checkpoint; the tensors share memory with the model's.
     pub fn parameters(&self) -> &[(String, Tensor)] {
         &self.parameters

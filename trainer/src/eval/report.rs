@@ -42,7 +42,28 @@ pub fn evaluate(
     options: &DecodeOptions,
     mut progress: impl FnMut(&Evaluation),
 ) -> Evaluation {
+    evaluate_while(target, drafter, prompts, options, |e| {
+        if e.prompts > 0 {
+            progress(e);
+        }
+        true
+    })
+    .unwrap_or_default()
+}
+
+/// As [`evaluate`]; `go_on` is asked before the first prompt and after each. `None`: it said no before all were answered.
+#[must_use]
+pub fn evaluate_while(
+    target: &Target,
+    drafter: &DFlashDrafter,
+    prompts: &[Vec<i64>],
+    options: &DecodeOptions,
+    mut go_on: impl FnMut(&Evaluation) -> bool,
+) -> Option<Evaluation> {
     let mut e = Evaluation { histogram: vec![0; drafter.config.block_size as usize], ..Evaluation::default() };
+    if !go_on(&e) {
+        return None;
+    }
     for (at, prompt) in prompts.iter().enumerate() {
         let options = &DecodeOptions { seed: options.seed.wrapping_add(at as u64), ..options.clone() };
         let began = Instant::now();
@@ -52,9 +73,11 @@ pub fn evaluate(
         if options.temperature == 0.0 {
             e.judge(judge(target, prompt, &decoded.ids));
         }
-        progress(&e);
+        if !go_on(&e) && e.prompts < prompts.len() {
+            return None;
+        }
     }
-    e
+    Some(e)
 }
 
 impl Evaluation {

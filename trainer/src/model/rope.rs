@@ -44,6 +44,11 @@ pub struct Rope {
 }
 
 impl Rope {
+    /// The same tables once more, not copied.
+    pub(crate) fn shared(&self) -> Self {
+        Self { cos: self.cos.shallow_clone(), sin: self.sin.shallow_clone() }
+    }
+
     /// Tables for positions 0..`positions` (32,768 at most: longer ones are not worth their memory here), computed in float64 and rounded once to `kind`.
     #[must_use]
     pub fn new(head_dim: i64, theta: f64, scaling: &RopeScaling, positions: i64, kind: Kind, device: Device) -> Self {

@@ -30,31 +30,3 @@ impl Gate {
         (gradient.to_kind(Kind::Float) * &self.scale).where_scalarother(&self.finite, 0.0)
     }
 }
-
-/// Steps that were skipped because a loss or a gradient was no number; scalars on the device, Int64.
-#[derive(Debug)]
-pub struct Skips {
-    /// Since the beginning.
-    pub total: Tensor,
-    /// Up to and with the last step.
-    pub in_a_row: Tensor,
-}
-
-impl Skips {
-    pub(super) fn new(device: Device) -> Self {
-        let zero = || Tensor::zeros([], (Kind::Int64, device));
-        Self { total: zero(), in_a_row: zero() }
-    }
-
-    /// A step later. New tensors: who holds the old ones still reads what was then.
-    pub(super) fn after(&self, gate: &Gate) -> Self {
-        let skipped = gate.finite.logical_not().to_kind(Kind::Int64);
-        Self { total: &self.total + &skipped, in_a_row: (&self.in_a_row + 1) * skipped }
-    }
-}
-
-impl Clone for Skips {
-    fn clone(&self) -> Self {
-        Self { total: self.total.shallow_clone(), in_a_row: self.in_a_row.shallow_clone() }
-    }
-}

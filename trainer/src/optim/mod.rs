@@ -7,7 +7,7 @@ mod muon;
 mod schedule;
 mod state;
 
-pub use gate::{Gate, Skips};
+pub use gate::Gate;
 pub use schedule::Rates;
 
 use crate::config::{Optimizer as Choice, Train};
@@ -24,7 +24,6 @@ pub struct Optimizer {
     settings: Settings,
     /// How many updates there have been: a scalar on the device, since only that knows which steps were skipped.
     updates: Tensor,
-    skips: Skips,
 }
 
 /// What a step needs besides the gradients.
@@ -102,7 +101,7 @@ impl Optimizer {
         };
         let device = weights.first().map_or(Device::Cpu, |(_, w)| w.device());
         let updates = Tensor::zeros([], (Kind::Double, device));
-        Self { slots: weights.iter().map(slot).collect(), settings, updates, skips: Skips::new(device) }
+        Self { slots: weights.iter().map(slot).collect(), settings, updates }
     }
 
     /// The norm of the gradients, and what follows from it for the step after `losses`. Nothing is read back.
@@ -127,7 +126,6 @@ impl Optimizer {
     pub fn step(&mut self, factor: f64, gate: &Gate) {
         let _guard = tch::no_grad_guard();
         self.updates = &self.updates + gate.finite.to_kind(Kind::Double);
-        self.skips = self.skips.after(gate);
         self.step_fused(factor, gate);
         let s = &self.settings;
         let adamw = adamw::Shared::new(s.betas, s.learning_rate * factor, &self.updates, gate);
@@ -141,12 +139,6 @@ impl Optimizer {
             slot.working.copy_(&slot.master);
             slot.working.zero_grad();
         }
-    }
-
-    /// Skipped steps so far.
-    #[must_use]
-    pub fn skips(&self) -> Skips {
-        self.skips.clone()
     }
 }
 

@@ -4,8 +4,6 @@ use super::{Optimizer, Rule};
 use tch::Tensor;
 
 const UPDATES: &str = "optimizer.updates";
-const SKIPPED: &str = "optimizer.skipped";
-const IN_A_ROW: &str = "optimizer.skipped_in_a_row";
 
 impl Optimizer {
     /// Everything that the next step depends on, by name; the tensors share memory with the optimizer's: copy what must
@@ -24,12 +22,11 @@ impl Optimizer {
                 Rule::Muon(rule) => put("momentum", &rule.momentum),
             }
         }
-        let scalars = [(UPDATES, &self.updates), (SKIPPED, &self.skips.total), (IN_A_ROW, &self.skips.in_a_row)];
-        state.extend(scalars.map(|(name, t)| (name.to_owned(), t.shallow_clone())));
+        state.push((UPDATES.to_owned(), self.updates.shallow_clone()));
         state
     }
 
-    /// Takes up a state: the masters, from which the weights are rounded anew, the moments and the counts.
+    /// Takes up a state: the masters, from which the weights are rounded anew, the moments and the count of updates.
     ///
     /// # Errors
     /// The name of a tensor that `state` lacks or that has another shape; nothing has changed then.

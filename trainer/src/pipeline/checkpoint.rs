@@ -4,12 +4,15 @@ use super::DrafterStep;
 use super::lane::cause_text;
 use super::observe::Observer;
 use crate::checkpoint::{self, CheckpointError, Identity, Loader, State};
+use crate::eval::RunEvaluation;
 use crate::target::TargetConfig;
 use dflash_profiler::timeline::record::Severity;
 use dflash_profiler::{IterationGuard, Kind, Profiler, Requests, begin_iteration, span};
+use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What a training's checkpoints have in common.
@@ -25,8 +28,12 @@ pub struct Saving {
     pub seed: u64,
     /// Batches that a step takes from the loader.
     pub batches_per_step: u64,
+    /// Batches come as several targets make them.
+    pub arrival: bool,
     /// What the training is made from.
     pub identity: Identity,
+    /// None is written: what is trained is not worth it.
+    pub never: bool,
 }
 
 /// Writes checkpoints.
@@ -42,6 +49,8 @@ pub(super) struct Checkpoints<'a> {
     epoch: u64,
     /// Step of the newest that was written, or that was resumed from.
     newest: AtomicUsize,
+    /// The last evaluation's step and figures.
+    evaluated: Mutex<Option<(usize, Value)>>,
 }
 
 /// Where checkpoints go and who is told.
@@ -55,8 +64,8 @@ impl<'a> Checkpoints<'a> {
     /// `first`: steps that have been made already.
     pub(super) fn new(place: Place<'a>, target: TargetConfig, saving: Saving, epoch: u64, first: usize) -> Self {
         let Place { profiler, observer, directory } = place;
-        let newest = AtomicUsize::new(first);
-        Self { requests: profiler.requests(), profiler, observer, target, directory, saving, epoch, newest }
+        let (newest, evaluated) = (AtomicUsize::new(first), Mutex::default());
+        Self { requests: profiler.requests(), profiler, observer, target, directory, saving, epoch, newest, evaluated }
     }
 
     /// Writes one after `step` steps, if it is time or somebody asks; the pass becomes one of its own kind. What fails
@@ -64,7 +73,11 @@ impl<'a> Checkpoints<'a> {
     pub(super) fn after_step(&self, pass: &IterationGuard, learner: &DrafterStep, step: usize) {
         let asked = self.requests.take_checkpoint();
         let due = self.saving.every > 0 && step.is_multiple_of(self.saving.every);
-        if !(asked || due) {
+        if self.saving.never && asked {
+            let why = "what is trained has random weights and texts, and is not kept".to_owned();
+            self.requests.checkpoint_written(Err(why));
+        }
+        if self.saving.never || !(asked || due) {
             return;
         }
         pass.kind(Kind::Checkpoint);
@@ -76,9 +89,27 @@ impl<'a> Checkpoints<'a> {
 
     /// Writes the last one, unless the last step has its own already.
     pub(super) fn at_end(&self, learner: &DrafterStep, step: usize) {
-        if step > self.newest.load(Ordering::Relaxed) {
+        if !self.saving.never && step > self.newest.load(Ordering::Relaxed) {
             let _pass = begin_iteration(Kind::Checkpoint);
             let _ = self.write(learner, step);
+        }
+    }
+
+    /// Takes note of what an evaluation after `step` steps has found: for the checkpoint of that step, which is there or
+    /// will be.
+    pub(super) fn evaluated(&self, step: usize, evaluation: &RunEvaluation) {
+        *self.evaluated.lock().unwrap_or_else(PoisonError::into_inner) = Some((step, evaluation.figures()));
+        if step == self.newest.load(Ordering::Relaxed) {
+            self.write_figures(step);
+            self.prune();
+        }
+    }
+
+    fn write_figures(&self, step: usize) {
+        let evaluated = self.evaluated.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some((_, figures)) = evaluated.filter(|(at, _)| *at == step) else { return };
+        if let Err(error) = checkpoint::write_figures(&checkpoint::directory(self.directory, step), &figures) {
+            self.warn(&format!("checkpoint: {error}"));
         }
     }
 
@@ -100,6 +131,7 @@ impl<'a> Checkpoints<'a> {
                 self.newest.store(step, Ordering::Relaxed);
                 let export = dir.join(checkpoint::EXPORT);
                 self.profiler.mark(Severity::Info, &format!("checkpoint: step {step} is in {}", export.display()));
+                self.write_figures(step);
                 self.prune();
                 Ok(export)
             }
@@ -117,7 +149,7 @@ impl<'a> Checkpoints<'a> {
             batch,
             epoch: batch / self.epoch,
             index: batch % self.epoch,
-            accumulated: 0,
+            arrival: self.saving.arrival,
         };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let state = State {

@@ -1,17 +1,18 @@
 //! The lanes `drafter:0`, `drafter:1`, …: train a drafter on hidden states, all of them in step.
 
+mod evaluate;
+mod report;
+
 use super::HiddenStates;
-use super::collective::{Collective, Leave, Threads};
-use super::observe::Step;
+use super::collective::{Collective, Ended, Leave, Threads};
 use super::shared::Shared;
 use super::skips::{self, Skips};
 use super::target_loop::{Depths, HIDDEN_STATES_FLOW};
 use super::work::{Figures, Learn, World};
 use crate::events::MetricsLog;
-use crate::loss::simulated_acceptance;
 use dflash_profiler::timeline::MetricsRow;
 use dflash_profiler::{Kind, begin_iteration, flow_take, span};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 /// Name of a lane.
 pub(super) fn lane(index: usize) -> String {
@@ -21,6 +22,8 @@ pub(super) fn lane(index: usize) -> String {
 /// One training step for every batch of hidden states.
 pub(super) struct DrafterTrainLoop<'a, W: World> {
     shared: &'a Shared<'a, W>,
+    /// Number among the drafters of this process.
+    index: usize,
     lane: String,
     work: W::Drafter,
     group: Box<dyn Collective>,
@@ -31,6 +34,8 @@ pub(super) struct DrafterTrainLoop<'a, W: World> {
     made: Made,
     /// Steps whose figures have been read back.
     read: usize,
+    /// A row that waits for its step's evaluation.
+    row: Option<MetricsRow>,
 }
 
 /// Why a loop ends before its time.
@@ -39,6 +44,8 @@ enum Fault {
     Work(String),
     /// Too many steps in a row were skipped: the weights are those before them, and good.
     Skips,
+    /// Another process is gone: what was learnt up to here is good.
+    Gone(String),
 }
 
 /// What a drafter's loop leaves.
@@ -65,6 +72,7 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
     pub(super) fn new(
         shared: &'a Shared<'a, W>,
         work: W::Drafter,
+        index: usize,
         group: Box<dyn Collective>,
         csv: Option<MetricsLog>,
     ) -> Self {
@@ -72,7 +80,8 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
         let made = Made { steps: shared.first, ..Made::default() };
         Self {
             shared,
-            lane: lane(group.rank()),
+            index,
+            lane: lane(index),
             work,
             group,
             csv,
@@ -80,6 +89,7 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
             waits,
             read: made.steps,
             made,
+            row: None,
         }
     }
 
@@ -89,13 +99,17 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
         let streams = self.work.begin();
         let began = Instant::now();
         let ended = streams.as_ref().map_err(|error| Fault::Work(error.clone())).and_then(|_| self.loop_());
+        // Its step will not be evaluated any more, or was before.
+        if let Some(row) = self.row.take() {
+            self.put(&row);
+        }
         if !matches!(ended, Err(Fault::Work(_))) && self.group.rank() == 0 {
             self.work.at_end(self.made.steps);
         }
         self.made.seconds = began.elapsed().as_secs_f64();
         self.group.leave(if ended.is_ok() { Leave::Done } else { Leave::Failed });
         match ended {
-            Err(Fault::Work(cause)) => Err(cause),
+            Err(Fault::Work(cause) | Fault::Gone(cause)) => Err(cause),
             // The first drafter says so for all, which make and skip the same steps: it knows the last checkpoint.
             Err(Fault::Skips) if self.group.rank() == 0 => {
                 Err(skips::end_text(self.made.steps, self.work.newest().as_deref()))
@@ -119,9 +133,14 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
             guard.tokens(own);
             self.work.backward(&states).map_err(Fault::Work)?;
             // A step that not all drafters can make is nobody's.
-            if self.group.size() > 1 && self.work.reduce(self.group.as_mut()).is_err() {
+            if self.group.size() > 1
+                && let Err(ended) = self.work.reduce(self.group.as_mut())
+            {
                 guard.kind(Kind::Drain);
-                return self.last_figures();
+                return match ended {
+                    Ended::Gone(gone) => Err(Fault::Gone(gone.to_string())),
+                    Ended::Left(_) | Ended::Failed(_) => self.last_figures(),
+                };
             }
             self.made.tokens += own;
             if !(batch + 1).is_multiple_of(self.shared.accumulate) {
@@ -137,6 +156,10 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
             if self.group.rank() == 0 {
                 self.work.after_step(&guard, self.made.steps);
             }
+            drop(guard);
+            if self.evaluates() {
+                self.evaluate();
+            }
         }
         Ok(())
     }
@@ -144,7 +167,7 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
     fn wait(&mut self) -> Option<(HiddenStates<W::Taps>, super::Depth)> {
         let _span = span!("drafter.wait");
         let began = Instant::now();
-        let taken = self.shared.hidden_states.take(if self.shared.strict { self.group.rank() } else { 0 });
+        let taken = self.shared.hidden_states.take(if self.shared.strict { self.index } else { 0 });
         self.waits.seconds += began.elapsed().as_secs_f64();
         taken
     }
@@ -169,18 +192,21 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
             return Ok(());
         }
         self.read = self.made.steps;
+        let figures = self.own_figures();
+        let _span = span!("drafter.log");
+        self.log(figures)
+    }
+
+    fn own_figures(&mut self) -> Option<Figures> {
+        let _span = span!("sync.metrics");
         if self.group.size() == 1 {
-            let figures = {
-                let _span = span!("sync.metrics");
-                self.work.figures(self.group.as_mut()).ok()
-            };
-            let _span = span!("drafter.log");
-            return self.log(figures);
+            return self.work.figures(self.group.as_mut()).ok();
         }
-        // Drafters end one after the other and share no figures any more; each still tells what it has skipped.
+        // Drafters end one after the other and share no figures any more: the first one's are those of its own share, and
+        // every one tells what it has skipped.
         let mut alone: Vec<_> = Threads::group(std::slice::from_ref(&self.lane));
-        let figures = alone.first_mut().and_then(|alone| self.work.figures(alone).ok());
-        figures.map_or(Ok(()), |figures| self.check(&figures))
+        let own = alone.first_mut().and_then(|alone| self.work.figures(alone).ok());
+        own.map(|own| Figures { tokens_per_s: None, supervised_per_s: None, ..own })
     }
 
     /// Reports what was read back; otherwise only counts the step. Too many losses in a row that are no numbers end the
@@ -196,46 +222,6 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
         checked
     }
 
-    fn report(&mut self, figures: Option<&Figures>) {
-        if let Some(figures) = figures {
-            self.write(figures);
-        }
-        self.shared.observer.step(&Step {
-            step: self.made.steps,
-            steps: self.shared.steps,
-            loss: figures.and_then(|f| f.loss),
-            accuracy: figures.and_then(|f| f.accuracy),
-            tokens_per_s: figures.map(|f| f.tokens_per_s),
-            waiting: if figures.is_some() { self.waiting() } else { String::new() },
-        });
-    }
-
-    fn write(&mut self, f: &Figures) {
-        let step = self.made.steps;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let row = MetricsRow {
-            attempt: self.shared.attempt,
-            step: step as u64,
-            time_ns: i64::try_from(now.as_nanos()).unwrap_or(i64::MAX),
-            loss: f.loss,
-            accuracy: f.accuracy,
-            slots: f.slots.clone(),
-            learning_rate: self.work.rate(step - 1),
-            gradient_norm: f.gradient_norm,
-            acceptance_length: None,
-            simulated_acceptance_length: f.accuracy.map(|_| simulated_acceptance(&f.slots)),
-            block_acceptance_length: f.block_acceptance,
-            skipped: f.loss.map(|_| self.skips.total()),
-            slot_losses: f.slot_losses.clone(),
-            tokens_per_s: Some(f.tokens_per_s),
-            supervised_tokens_per_s: Some(f.supervised_per_s),
-        };
-        // A full disk costs the metrics, never the training; the profiler says so too.
-        if let Some(Err(error)) = self.csv.as_mut().map(|csv| csv.write(&row)) {
-            self.shared.warn(&error);
-        }
-    }
-
     fn check(&mut self, figures: &Figures) -> Result<(), Fault> {
         for skipped in &figures.steps {
             if let Some(skipped) = skipped {
@@ -247,17 +233,5 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
             }
         }
         Ok(())
-    }
-
-    fn waiting(&mut self) -> String {
-        let all = self.waits.since.elapsed().as_secs_f64().max(1e-9);
-        let share = self.waits.seconds / all;
-        self.waits = Waits { since: Instant::now(), seconds: 0.0 };
-        let target = self.shared.target_wait.take_share(all) / self.shared.targets as f64;
-        if share >= target {
-            format!("drafter waits {:.0} % for hidden states", share * 100.0)
-        } else {
-            format!("target waits {:.0} % for room", target * 100.0)
-        }
     }
 }

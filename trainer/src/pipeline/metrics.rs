@@ -4,7 +4,7 @@ use super::skips::Skipped;
 use super::step::Update;
 use crate::drafter::Slots;
 use crate::loss::Loss;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tch::{Device, Kind, Tensor};
 
 /// Sums since the last reading.
@@ -84,6 +84,11 @@ pub(super) struct Reading {
 impl Metrics {
     pub(super) fn new(block: usize) -> Self {
         Self { block, began: Instant::now(), tokens: 0, supervised: 0, steps: Vec::new() }
+    }
+
+    /// For so long nothing was learnt: rates leave it out.
+    pub(super) fn paused(&mut self, time: Duration) {
+        self.began += time;
     }
 
     /// Takes note of step number `number` (from 1), made of `batches`.
@@ -197,7 +202,6 @@ fn ratio(part: f64, whole: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::optim::Skips;
 
     /// A step on two samples: blocks of four, slots 1 and 3 of the first, 1 to 3 of the second.
     fn step(number: u64, numerator: f64, (norm, finite): (f64, bool)) -> Step {
@@ -206,13 +210,7 @@ mod tests {
         let samples = vec![2 * number as usize, 2 * number as usize + 1];
         let batch =
             Batch { sums, denominator: 2.0, totals: vec![0, 2, 1, 2], blocks: 2, samples, tokens: 10, supervised: 5 };
-        let scalar = || Tensor::from(0i64);
-        let skips = Skips { total: scalar(), in_a_row: scalar() };
-        Step {
-            number,
-            batches: vec![batch],
-            update: Update { norm: Tensor::from(norm), finite: Tensor::from(finite), skips },
-        }
+        Step { number, batches: vec![batch], update: Update { norm: Tensor::from(norm), finite: Tensor::from(finite) } }
     }
 
     #[test]

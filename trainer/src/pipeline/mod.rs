@@ -5,6 +5,7 @@ mod checkpoint;
 pub mod collective;
 mod crew;
 mod drafter_loop;
+mod held_out;
 pub(crate) mod lane;
 mod loader;
 mod metrics;
@@ -25,9 +26,11 @@ mod transport;
 mod work;
 
 pub use checkpoint::Saving;
+pub use held_out::HeldOut;
 pub use observe::{LaneReport, Observer, StageMean, Step};
 pub use queue::{BufferedHSQueue, Depth, Room};
 pub use run::{Outcome, Parts, Stop, Text, run};
+pub use shared::Among;
 pub use sim::{Simulated, Simulation, simulate};
 pub use step::{DrafterStep, Share, Stepped, Update};
 

@@ -1,18 +1,24 @@
 //! The pipeline on real models.
 
 use super::checkpoint::{Checkpoints, Place, Saving};
+use super::collective::Across;
 use super::crew::{self, Crew, TargetWorker};
+use super::held_out::{Bench, HeldOut};
 use super::observe::Observer;
 use super::scene::Scene;
+use super::shared::Among;
 use super::step::DrafterStep;
 use super::streams::settle;
-use super::torch::{Features, Learner, Padder, Poster, Reader, Torch};
+use super::torch::{Features, Largest, Learner, Padder, Poster, Reader, Torch};
 use crate::checkpoint::Snapshot;
 use crate::config::{Config, Objective};
 use crate::drafter::{DFlashDrafter, Row};
 use crate::error::TrainError;
+use crate::eval::RunEvaluation;
 use crate::events::MetricsLog;
+use crate::features::DiskFeatures;
 use crate::instrument;
+use crate::ranks::Ranks;
 use crate::target::Target;
 use dflash_profiler::{Lane, Profiler};
 use std::collections::HashMap;
@@ -57,12 +63,18 @@ pub struct Parts<'a> {
     pub checkpoints: &'a Path,
     /// When they are written, and what they say.
     pub saving: Saving,
+    /// Hidden states on the disk, with `feature_cache = "disk"`.
+    pub features: Option<DiskFeatures>,
     /// Where to go on; `None`: from the beginning.
     pub resume: Option<Snapshot>,
+    /// What the drafter is evaluated on every `[eval] every` steps; `None`: it is not.
+    pub held_out: Option<HeldOut>,
     /// Watches.
     pub observer: &'a dyn Observer,
-    /// Gets the metrics.
-    pub metrics: MetricsLog,
+    /// Gets the metrics; on other ranks than 0 there are none.
+    pub metrics: Option<MetricsLog>,
+    /// The other processes, and this one's drafters among those of all; `None`: there is one process.
+    pub ranks: Option<(Arc<Ranks>, Among)>,
     /// Asked now and then; true ends the training early, after the steps that are under way.
     pub stop: Stop<'a>,
 }
@@ -80,14 +92,16 @@ pub struct Outcome {
     pub tokens_per_s: f64,
     /// Each lane's loop, in seconds by a clock that is not the profiler's.
     pub loop_seconds: Vec<(String, f64)>,
+    /// What an evaluation after the last step has found, if there was one.
+    pub evaluation: Option<RunEvaluation>,
 }
 
 /// Trains until the steps are made, `stop` is set, or a lane fails.
 ///
 /// # Errors
 /// [`TrainError::Lane`] names the lane that failed first and why; the other lanes have ended by then.
-pub fn run(parts: Parts<'_>) -> Result<Outcome, TrainError> {
-    let features = Features::default();
+pub fn run(mut parts: Parts<'_>) -> Result<Outcome, TrainError> {
+    let features = Features::new(parts.features.take());
     let abandon = || features.abandon();
     let first = parts.targets.first().ok_or_else(|| nobody("target"))?;
     let teacher = parts.config.train.loss == Objective::Kl;
@@ -101,27 +115,47 @@ pub fn run(parts: Parts<'_>) -> Result<Outcome, TrainError> {
         attempt: parts.saving.attempt,
         targets: parts.targets.len(),
         drafters: parts.drafter_devices.len(),
+        among: among(parts.ranks.as_ref(), parts.drafter_devices.len()),
         on_gpu: first.device().is_cuda(),
         token_bytes: width as u64 * first.kind().elt_size_in_bytes() as u64,
         also: &abandon,
     };
     let shared = scene.shared::<Torch<'_>>();
-    let drafters = learners(&parts, first, &scene)?;
+    let largest = Largest::of(parts.samples, parts.config.train.batch);
+    let drafters = learners(&parts, first, &scene, (&largest, width))?;
     // The lanes work on streams of their own, which know nothing of what this thread has queued.
     let devices = parts.targets.iter().map(Target::device).chain(parts.drafter_devices.iter().copied());
     settle(devices).map_err(|cause| TrainError::Lane { lane: "the pipeline".to_owned(), cause })?;
     let taps = parts.drafter.config.target_layer_ids.clone();
     let worker = |target: Target| TargetWorker {
         device: device_name(target.device()),
-        post: Poster::new(&parts.config.pipeline, parts.samples, &target, width, &features, &parts.drafter_devices),
-        target: Reader { target, samples: parts.samples, taps: taps.clone(), teacher },
+        post: Poster::new(
+            &parts.config.pipeline,
+            parts.samples,
+            &target,
+            (width, largest.clone()),
+            &features,
+            &parts.drafter_devices,
+        ),
+        target: Reader { target, samples: parts.samples, taps: taps.clone(), teacher, largest: largest.clone() },
     };
-    let crew = Crew { loader: Padder, targets: parts.targets.into_iter().map(worker).collect(), drafters };
+    let crew = Crew { loader: Padder(&features), targets: parts.targets.into_iter().map(worker).collect(), drafters };
+    let across = parts.ranks.map(|(ranks, _)| Across::new(ranks, parts.config.pipeline.reduce));
     let make = |name: &str, device: &str| observed(parts.profiler.lane(name, device), device);
-    let worked = crew::work(&shared, crew, scene.order(), parts.metrics, parts.stop, &make)?;
-    let Learner { step, .. } = worked.drafters.into_iter().next().ok_or_else(|| nobody("drafter"))?;
+    let worked = crew::work(&shared, crew, scene.order(), (across, parts.metrics), parts.stop, &make);
+    if let Err(error) = features.close() {
+        shared.tell(&error.to_string());
+    }
+    let worked = worked?;
+    let first = worked.drafters.into_iter().next().ok_or_else(|| nobody("drafter"))?;
     let (steps, tokens_per_s, loop_seconds) = (worked.steps, worked.tokens_per_s, worked.loop_seconds);
-    Ok(Outcome { drafter: step.drafter, steps, tokens_per_s, loop_seconds })
+    let evaluation = first.found(steps);
+    Ok(Outcome { drafter: first.step.drafter, steps, tokens_per_s, loop_seconds, evaluation })
+}
+
+/// This process's drafters among those of all processes.
+pub(super) fn among(ranks: Option<&(Arc<Ranks>, Among)>, drafters: usize) -> Among {
+    ranks.map_or(Among { first: 0, all: drafters }, |(_, among)| *among)
 }
 
 fn nobody(what: &str) -> TrainError {
@@ -133,11 +167,14 @@ fn learners<'a>(
     parts: &Parts<'a>,
     target: &Target,
     scene: &Scene<'_>,
+    (largest, width): (&Largest, i64),
 ) -> Result<Vec<(String, Learner<'a>)>, TrainError> {
     let place = Place { profiler: parts.profiler, observer: parts.observer, directory: parts.checkpoints };
     let saving = parts.saving.clone();
     let checkpoints = Arc::new(Checkpoints::new(place, target.config.clone(), saving, scene.epoch(), scene.first));
     let (train, samples) = (&parts.config.train, parts.samples);
+    // The first drafter evaluates for all.
+    let mut bench = parts.held_out.clone().map(|held_out| Bench { target: target.shared(), held_out });
     let learner = |&device: &Device| {
         let drafter = parts.drafter.copied_to(device);
         let seen = samples.iter().flat_map(|s| s.ids.iter().copied());
@@ -146,10 +183,14 @@ fn learners<'a>(
         if let Some(from) = &parts.resume {
             restore(&mut step, from)?;
         }
-        Ok((
-            device_name(device),
-            Learner::new((step, &parts.drafter_devices), samples, Arc::clone(&checkpoints), train.learning_rate),
-        ))
+        let learner = Learner::new(
+            (step, &parts.drafter_devices),
+            samples,
+            Arc::clone(&checkpoints),
+            train.learning_rate,
+            (largest.clone(), width),
+        );
+        Ok((device_name(device), learner.on(bench.take())))
     };
     parts.drafter_devices.iter().map(learner).collect()
 }

@@ -3,13 +3,13 @@
 use super::observe::Observer;
 use super::order::Order;
 use super::run::Text;
-use super::shared::{Ends, Shared, WaitTime};
+use super::shared::{Among, Ends, Shared, WaitTime};
 use super::work::World;
 use super::{BufferedHSQueue, Room, post_loop};
 use crate::config::{AsyncPostprocess, Config, Delivery, FeatureCache, bytes};
 use dflash_profiler::Profiler;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 /// What the lanes' surroundings are made of.
 pub(super) struct Scene<'a> {
@@ -20,9 +20,11 @@ pub(super) struct Scene<'a> {
     /// Steps that were made by earlier attempts, and which attempt this is.
     pub(super) first: usize,
     pub(super) attempt: u32,
-    /// Targets and drafters there are.
+    /// Targets and drafters there are in this process.
     pub(super) targets: usize,
     pub(super) drafters: usize,
+    /// This process's drafters among those of all.
+    pub(super) among: Among,
     /// Whether the targets are on GPUs.
     pub(super) on_gpu: bool,
     /// Bytes of one token's taps.
@@ -50,10 +52,12 @@ impl<'a> Scene<'a> {
             accumulate: config.train.accumulate,
             targets: self.targets,
             drafters: self.drafters,
+            among: self.among,
             strict,
-            read_once: pipeline.feature_cache == FeatureCache::Memory,
+            read_once: pipeline.feature_cache != FeatureCache::Off,
             on_stop: config.checkpoint.on_stop,
             log_every: config.profile.log_every as u64,
+            eval_every: config.eval.every,
             batches: BufferedHSQueue::arrival(Room::items(pipeline.batch_queue)),
             hidden_states,
             posts: if self.has_posts() { (0..self.targets).map(post).collect() } else { Vec::new() },
@@ -62,7 +66,12 @@ impl<'a> Scene<'a> {
             target_wait: WaitTime::default(),
             warmup: config.profile.warmup_iterations,
             threads: pipeline.threads,
-            ends: Ends { makers: AtomicUsize::new(self.targets), failure: Mutex::default(), also: self.also },
+            ends: Ends {
+                makers: AtomicUsize::new(self.targets),
+                failure: Mutex::default(),
+                also: self.also,
+                stopping: AtomicBool::new(false),
+            },
             warnings: Mutex::default(),
         }
     }
@@ -83,7 +92,7 @@ impl<'a> Scene<'a> {
 
     fn whole_order(&self) -> Order {
         let lengths = self.samples.iter().map(|s| s.ids.len()).collect();
-        Order::new(lengths, self.config.train.batch * self.drafters, self.config.run.seed)
+        Order::new(lengths, self.config.train.batch * self.among.all, self.config.run.seed)
     }
 
     fn has_posts(&self) -> bool {

@@ -8,7 +8,7 @@ use super::{Batch, BufferedHSQueue, HiddenStates, lane};
 use crate::config::OnStop;
 use dflash_profiler::Profiler;
 use dflash_profiler::timeline::record::{Kind, Severity};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Queues, settings and the first failure.
@@ -21,9 +21,11 @@ pub(super) struct Shared<'a, W: World> {
     pub(super) attempt: u32,
     /// Batches of a step for each drafter.
     pub(super) accumulate: usize,
-    /// Targets and drafters there are.
+    /// Targets and drafters there are in this process.
     pub(super) targets: usize,
     pub(super) drafters: usize,
+    /// Number of this process's first drafter among those of all processes, and how many these are.
+    pub(super) among: Among,
     /// Whether a batch's drafter follows from its number.
     pub(super) strict: bool,
     /// Whether samples are read once only.
@@ -31,6 +33,8 @@ pub(super) struct Shared<'a, W: World> {
     /// What becomes of the batches that are under way at a stop.
     pub(super) on_stop: OnStop,
     pub(super) log_every: u64,
+    /// Steps between two evaluations; 0: none.
+    pub(super) eval_every: usize,
     pub(super) batches: BufferedHSQueue<Batch<W::Ids>>,
     pub(super) hidden_states: BufferedHSQueue<HiddenStates<W::Taps>>,
     /// From each target to its post lane; none where there is no such lane.
@@ -44,12 +48,23 @@ pub(super) struct Shared<'a, W: World> {
     pub(super) warnings: Mutex<Vec<String>>,
 }
 
+/// Drafters of one process among those of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Among {
+    /// Number of the first one.
+    pub first: usize,
+    /// How many there are in all processes.
+    pub all: usize,
+}
+
 /// How lanes end: how many still make hidden states, and which was the first to fail.
 pub(super) struct Ends<'a> {
     pub(super) makers: AtomicUsize,
     pub(super) failure: Mutex<Option<Failure>>,
     /// What else has to stop when the queues are abandoned.
     pub(super) also: &'a (dyn Fn() + Sync),
+    /// The training is coming to its end: what takes long is not begun any more.
+    pub(super) stopping: AtomicBool,
 }
 
 /// A lane and why it failed.
@@ -130,7 +145,17 @@ impl<W: World> Shared<'_, W> {
         self.abandon();
     }
 
+    /// The training is coming to its end before its time.
+    pub(super) fn stop(&self) {
+        self.ends.stopping.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        self.ends.stopping.load(Ordering::Relaxed)
+    }
+
     pub(super) fn abandon(&self) {
+        self.stop();
         self.batches.abandon();
         self.hidden_states.abandon();
         self.posts.iter().for_each(BufferedHSQueue::abandon);

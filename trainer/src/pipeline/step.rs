@@ -6,11 +6,11 @@ use crate::device::place;
 use crate::drafter::{BlockMask, Blocks, DFlashDrafter, Layout, Noise, Pass, Row, Slots, anchors, layout};
 use crate::instrument;
 use crate::loss::{self, Goal, HeadRows, Loss, Teacher};
-use crate::optim::{Gate, Optimizer, Rates, Skips};
+use crate::optim::{Gate, Optimizer, Rates};
 use dflash_profiler::span;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use tch::{Device, Tensor};
+use tch::{Device, Kind, Tensor};
 
 /// A drafter with all that it learns with.
 pub struct DrafterStep {
@@ -57,8 +57,6 @@ pub struct Update {
     pub norm: Tensor,
     /// Bool scalar: losses and norm were numbers. If not, the update was skipped.
     pub finite: Tensor,
-    /// Skipped updates so far, and in a row.
-    pub skips: Skips,
 }
 
 impl DrafterStep {
@@ -93,6 +91,11 @@ impl DrafterStep {
     #[must_use]
     pub fn device(&self) -> Device {
         self.embedding.device()
+    }
+
+    /// Its arithmetic.
+    pub(super) fn kind(&self) -> Kind {
+        self.embedding.kind()
     }
 
     /// Where its operators go, from now on and on this thread: spans are timed on that stream.
@@ -130,6 +133,15 @@ impl DrafterStep {
         let loss = self.learn(&taps, &blocks, mask, rows, share);
         self.losses.push(loss.mean.detach());
         (loss, blocks.slots)
+    }
+
+    /// A first half whose gradients nobody wants: what it needs of the device is there from then on.
+    pub(super) fn rehearse(&mut self, taps: &Tensor, rows: &[Row<'_>]) {
+        let _ = self.backward(taps, rows, Share::default());
+        self.losses.clear();
+        for (_, weight) in self.drafter.parameters() {
+            weight.shallow_clone().zero_grad();
+        }
     }
 
     /// Forward, loss, backward.
@@ -170,7 +182,7 @@ impl DrafterStep {
         let _span = span!("drafter.step", &stream);
         self.optimizer.step(self.rate_factor(step), &gate);
         let Gate { norm, finite, .. } = gate;
-        Update { norm, finite, skips: self.optimizer.skips() }
+        Update { norm, finite }
     }
 
     /// What the schedule makes of the learning rate at a step, counted from 0.

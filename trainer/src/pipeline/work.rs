@@ -5,9 +5,11 @@ use super::collective::{Collective, Ended};
 use super::skips::Skipped;
 use super::streams::Streams;
 use super::{Batch, HiddenStates};
+use crate::eval::RunEvaluation;
 use dflash_profiler::{DeviceStream, IterationGuard};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The stream that a worker's spans are timed on; `None`: on the host alone.
 pub(super) type Stream = Option<Arc<dyn DeviceStream>>;
@@ -36,6 +38,16 @@ pub(super) trait World: Sized {
 pub(super) trait Load<W: World>: Send {
     /// Before a batch is picked.
     fn read(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Whether a sample's hidden states are there before anybody has read it.
+    fn has(&self, _sample: usize) -> bool {
+        false
+    }
+
+    /// Samples that a batch will have: what can be fetched of their hidden states is, while the batch waits its turn.
+    fn fetch(&mut self, _samples: &[usize]) -> Result<(), String> {
         Ok(())
     }
 
@@ -87,6 +99,15 @@ pub(super) trait Learn<W: World>: Send {
     /// After `step` steps, on the first drafter: a checkpoint that is due, or that someone asked for.
     fn after_step(&mut self, pass: &IterationGuard, step: usize);
 
+    /// After `step` steps, on the first drafter: an evaluation on held-out prompts; `go_on` is asked now and then. `None`: it
+    /// was given up, or there is nothing to say. What fails is no reason to end the training.
+    fn evaluate(&mut self, _step: usize, _go_on: &dyn Fn() -> bool) -> Result<Option<RunEvaluation>, String> {
+        Ok(None)
+    }
+
+    /// For so long nothing was learnt: rates leave it out.
+    fn paused(&mut self, _time: Duration) {}
+
     /// After the last of `steps`, on the first drafter.
     fn at_end(&mut self, _steps: usize) {}
 
@@ -111,6 +132,7 @@ pub(super) struct Figures {
     pub(super) gradient_norm: Option<f64>,
     /// This drafter's steps: `None`, or why one was skipped.
     pub(super) steps: Vec<Option<Skipped>>,
-    pub(super) tokens_per_s: f64,
-    pub(super) supervised_per_s: f64,
+    /// Of all drafters together.
+    pub(super) tokens_per_s: Option<f64>,
+    pub(super) supervised_per_s: Option<f64>,
 }

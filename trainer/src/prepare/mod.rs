@@ -84,6 +84,10 @@ pub struct Progress {
 /// # Errors
 /// Bad input; see [`TrainError`].
 pub fn prepare(config: &Config, replace: bool, progress: &mut dyn FnMut(Progress)) -> Result<Prepared, TrainError> {
+    if config.random.is_on() {
+        let problem = "with [random] there is nothing to prepare: train at once".to_owned();
+        return Err(TrainError::Empty { path: config.random.target.clone().into(), problem });
+    }
     let tools = TextTools::load(&config.model.target)?;
     // Before the long work: is there anything to read, and is the place free?
     let mut rows = read_rows(&config.data.prompts)?;

@@ -2,14 +2,15 @@
 
 use super::resume::run_config;
 use crate::TextTools;
+use crate::checkpoint;
 use crate::config::Config;
 use crate::data::read_conversations;
 use crate::device;
 use crate::drafter::{self, DFlashDrafter, Init};
 use crate::error::TrainError;
-use crate::eval::{DecodeOptions, Evaluation, evaluate};
+use crate::eval::{DecodeOptions, Evaluation, RunEvaluation, evaluate, strict};
 use crate::target::Target;
-use dflash_profiler::timeline::RunDir;
+use dflash_profiler::timeline::{Manifest, RunDir};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use tch::{Device, Kind};
@@ -39,54 +40,6 @@ pub struct EvaluateOptions {
     pub control_prompts: Option<usize>,
     /// Temperature, if other than configured.
     pub temperature: Option<f64>,
-}
-
-/// The figures of a run's drafter.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct RunEvaluation {
-    /// The trained drafter.
-    pub trained: Evaluation,
-    /// The drafter before training; `None` without controls.
-    pub untrained: Option<Evaluation>,
-    /// The trained drafter without context features; `None` without controls.
-    pub zeroed: Option<Evaluation>,
-    /// The target without a drafter, for its speed; `None` without controls.
-    pub plain: Option<Evaluation>,
-    /// The arithmetic can tell an error of the decoding loop from rounding: not so bfloat16 on a GPU, where a pass over
-    /// a block and one over the whole text differ by several steps.
-    pub strict: bool,
-    /// At which the drafters and the target drew; 0: greedy.
-    pub temperature: f64,
-}
-
-impl RunEvaluation {
-    /// Answers that the target would not have given.
-    #[must_use]
-    pub fn wrong(&self) -> usize {
-        let controls = self.untrained.iter().chain(&self.zeroed).chain(&self.plain);
-        controls.map(|e| e.wrong).sum::<usize>() + self.trained.wrong
-    }
-
-    /// Tokens a second with and without drafting; empty without controls.
-    #[must_use]
-    pub fn speed_line(&self) -> String {
-        let Some(plain) = &self.plain else { return String::new() };
-        let (with, without) = (self.trained.tokens_per_second(), plain.tokens_per_second());
-        let times = if without > 0.0 { with / without } else { 0.0 };
-        format!("speed: {with:.0} tokens/s with drafting, {without:.0} without ({times:.2} times)\n")
-    }
-
-    /// The line that a demo ends with.
-    #[must_use]
-    pub fn tau_line(&self) -> String {
-        match (&self.untrained, &self.zeroed) {
-            (Some(untrained), Some(zeroed)) => format!(
-                "tau: untrained {:.2}, trained {:.2}, trained but with context features zeroed at evaluation {:.2}",
-                untrained.tau, self.trained.tau, zeroed.tau
-            ),
-            _ => format!("tau: trained {:.2}", self.trained.tau),
-        }
-    }
 }
 
 /// Evaluates the drafter that a run has exported, and writes the figures into its run.json. `progress` is told what is
@@ -128,7 +81,7 @@ pub fn evaluate_drafter(
     let trained = bench.run(Control::Trained, count, progress);
     let zeroed = control(Control::Zeroed, progress);
     let plain = control(Control::Plain, progress);
-    let strict = bench.target.kind() == Kind::Float || bench.target.device() == Device::Cpu;
+    let strict = strict(&bench.target);
     Ok(RunEvaluation { trained, untrained, zeroed, plain, strict, temperature: bench.options.temperature })
 }
 
@@ -150,19 +103,10 @@ impl Bench {
         trained.config.check(&target.config, &export.join("config.json"))?;
         let controls = asked.control_prompts.unwrap_or(config.eval.control_prompts);
         let untrained = untrained(config, (controls > 0).then_some(&target), &trained)?;
-        let options = DecodeOptions {
-            max_new_tokens: config.eval.max_new_tokens,
-            stop_ids: target.config.eos_token_ids.clone(),
-            block_size: 0,
-            zero_features: false,
-            temperature: asked.temperature.unwrap_or(config.eval.temperature),
-            seed: config.run.seed,
-        };
         let tools = TextTools::load(&config.model.target)?;
         tools.check(&target.config, &config.model.target)?;
-        let answer = (config.eval.max_new_tokens + 2 * trained.config.block_size as usize) as i64;
-        let room = usize::try_from(target.max_length() - answer).unwrap_or(0);
-        let prompts = prompts(config, &tools, config.data.max_prompt_tokens.min(room))?;
+        let temperature = asked.temperature.unwrap_or(config.eval.temperature);
+        let (prompts, options) = held_out(config, &tools, &target, trained.config.block_size, temperature)?;
         Ok(Self { target, trained, untrained, prompts, options })
     }
 
@@ -194,6 +138,31 @@ fn untrained(config: &Config, target: Option<&Target>, trained: &DFlashDrafter) 
     Ok(DFlashDrafter::fresh(&trained.config, random, kind, device))
 }
 
+/// The held-out prompts that `target` has room for, with answers checked in blocks of so many tokens, and how they are
+/// answered.
+///
+/// # Errors
+/// There are none, or their file cannot be read.
+pub(super) fn held_out(
+    config: &Config,
+    tools: &TextTools,
+    target: &Target,
+    block: i64,
+    temperature: f64,
+) -> Result<(Vec<Vec<i64>>, DecodeOptions), TrainError> {
+    let options = DecodeOptions {
+        max_new_tokens: config.eval.max_new_tokens,
+        stop_ids: target.config.eos_token_ids.clone(),
+        block_size: 0,
+        zero_features: false,
+        temperature,
+        seed: config.run.seed,
+    };
+    let answer = config.eval.max_new_tokens as i64 + 2 * block;
+    let room = usize::try_from(target.max_length() - answer).unwrap_or(0);
+    Ok((prompts(config, tools, config.data.max_prompt_tokens.min(room))?, options))
+}
+
 fn prompts(config: &Config, tools: &TextTools, longest: usize) -> Result<Vec<Vec<i64>>, TrainError> {
     let path: &PathBuf = &config.data.heldout;
     let prompts: Vec<Vec<i64>> = read_conversations(path)?.iter().map(|c| tools.prompt(c)).collect::<Result<_, _>>()?;
@@ -205,36 +174,28 @@ fn prompts(config: &Config, tools: &TextTools, longest: usize) -> Result<Vec<Vec
     Ok(fitting)
 }
 
-/// Writes a checkpoint's figures beside it, by which the best one is found.
+/// Writes a checkpoint's figures into it, by which the best one is found.
 ///
 /// # Errors
 /// The disk refuses.
 pub fn record_checkpoint(checkpoint: &Path, evaluation: &RunEvaluation) -> Result<(), TrainError> {
-    if evaluation.strict && evaluation.wrong() > 0 {
-        return Ok(()); // not a figure to quote
+    if evaluation.counts() {
+        checkpoint::write_figures(checkpoint, &evaluation.figures())?;
     }
-    let path = checkpoint.join(crate::checkpoint::EVAL_JSON);
-    let RunEvaluation { trained, temperature, .. } = evaluation;
-    let figures = serde_json::json!({
-        "tau": trained.tau,
-        "prompts": trained.prompts,
-        "temperature": temperature,
-        "evaluation": evaluation,
-    });
-    let text = figures.to_string() + "\n";
-    let beside = path.with_extension("part");
-    std::fs::write(&beside, text)
-        .and_then(|()| std::fs::rename(&beside, &path))
-        .map_err(|source| TrainError::Save { path, source })
+    Ok(())
 }
 
 fn record(run: &RunDir, evaluation: &RunEvaluation) -> Result<(), TrainError> {
     let mut manifest = run.manifest()?;
-    if evaluation.strict && evaluation.wrong() > 0 {
-        return Ok(()); // not a figure to quote
-    }
-    manifest.results.insert("tau".to_owned(), evaluation.trained.tau.into());
-    let whole = serde_json::to_value(evaluation).unwrap_or_default();
-    manifest.results.insert("evaluation".to_owned(), whole);
+    note(&mut manifest, evaluation);
     Ok(run.write_manifest(&manifest)?)
+}
+
+/// Puts an evaluation of a run's last drafter among its results.
+pub(super) fn note(manifest: &mut Manifest, evaluation: &RunEvaluation) {
+    if evaluation.counts() {
+        manifest.results.insert("tau".to_owned(), evaluation.trained.tau.into());
+        let whole = serde_json::to_value(evaluation).unwrap_or_default();
+        manifest.results.insert("evaluation".to_owned(), whole);
+    }
 }

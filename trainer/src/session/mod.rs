@@ -2,13 +2,18 @@
 
 mod begin;
 mod evaluate;
+mod features;
 mod finish;
+mod load;
+mod random;
 mod record;
 mod resume;
 mod simulate;
 mod texts;
+mod together;
 mod train;
 
-pub use evaluate::{Control, EvaluateOptions, RunEvaluation, evaluate_drafter, evaluate_run, record_checkpoint};
+pub use crate::eval::RunEvaluation;
+pub use evaluate::{Control, EvaluateOptions, evaluate_drafter, evaluate_run, record_checkpoint};
 pub use resume::{run_config, unfinished};
 pub use train::{TrainOptions, Trained, train};

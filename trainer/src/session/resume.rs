@@ -21,7 +21,12 @@ pub(super) struct Resumed {
 
 /// Opens a run to go on in it, if its newest whole checkpoint was made from the same. `given` are keys that were changed
 /// on purpose.
-pub(super) fn open(run: &RunDir, config: &Config, identity: &Identity, given: &[&str]) -> Result<Resumed, TrainError> {
+pub(super) fn open(
+    run: &RunDir,
+    config: &Config,
+    identity: &Identity,
+    given: &[String],
+) -> Result<Resumed, TrainError> {
     let lock = RunLock::take(run.path())?;
     let checkpoints = run.checkpoints();
     checkpoint::recover(&checkpoints).map_err(CheckpointError::io("clear up", &checkpoints))?;
@@ -39,8 +44,17 @@ pub(super) fn open(run: &RunDir, config: &Config, identity: &Identity, given: &[
     // Only now is it sure that the run goes on without them.
     notes.extend(checkpoint::set_aside(&damaged).iter().map(|error| format!("warning: {error}")));
     notes.push(format!("resumed after step {steps}, from {}", path.display()));
+    notes.extend(snapshot.state.identity.changes(identity, given));
+    if snapshot.state.loader.arrival {
+        notes.push(INEXACT.to_owned());
+    }
     Ok(Resumed { manifest, run: run.clone(), snapshot, notes, lock, complete: complete.then_some(path) })
 }
+
+/// What is told of a checkpoint that nobody can go on from exactly.
+const INEXACT: &str = "warning: not resumed exactly: with several targets and [pipeline] order = \"arrival\", some of the \
+                       batches that were under way are trained on twice and others not at all in this epoch; order = \
+                       \"strict\" goes on exactly";
 
 /// The configuration that a run was made with; `run.dir` is where it lies now.
 ///

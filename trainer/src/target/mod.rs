@@ -5,6 +5,7 @@ mod config;
 mod generate;
 mod model;
 mod sampling;
+mod shapes;
 
 pub use cache::KvCache;
 pub use config::{Family, TargetConfig};

@@ -87,6 +87,21 @@ impl Target {
         Ok(Self { config, embedding, head, stream: None, layers, norm, rope, device, kind })
     }
 
+    /// The same target for another thread: its weights, which nobody changes, are not copied.
+    #[must_use]
+    pub fn shared(&self) -> Self {
+        Self {
+            config: self.config.clone(),
+            embedding: self.embedding.shallow_clone(),
+            head: self.head.shallow_clone(),
+            stream: None,
+            layers: self.layers.iter().map(Layer::shared).collect(),
+            norm: self.norm.shared(),
+            rope: self.rope.shared(),
+            ..*self
+        }
+    }
+
     /// Where it is.
     #[must_use]
     pub fn device(&self) -> Device {
@@ -208,6 +223,19 @@ impl Target {
 }
 
 impl Layer {
+    fn shared(&self) -> Self {
+        Self {
+            input_norm: self.input_norm.shared(),
+            q: self.q.shared(),
+            k: self.k.shared(),
+            v: self.v.shared(),
+            o: self.o.shared(),
+            head_norms: self.head_norms.as_ref().map(|(q, k)| (q.shared(), k.shared())),
+            mlp_norm: self.mlp_norm.shared(),
+            mlp: self.mlp.shared(),
+        }
+    }
+
     fn load(loader: &mut Loader, c: &TargetConfig, index: i64) -> Result<Self, ModelError> {
         let (d, ffn) = (c.hidden_size, c.intermediate_size);
         let (q_width, kv_width) = (c.heads * c.head_dim, c.kv_heads * c.head_dim);

@@ -49,7 +49,7 @@ fn small_steps_add_up_in_the_masters() {
 }
 
 #[test]
-fn a_step_with_a_gradient_that_is_no_number_changes_nothing_and_is_counted() {
+fn a_step_with_a_gradient_that_is_no_number_changes_nothing() {
     for (muon, kind) in [(false, Kind::Float), (true, Kind::Float), (false, Kind::BFloat16), (true, Kind::BFloat16)] {
         let (spoilt, clean) = (weights(kind), weights(kind));
         let mut optimizer = Optimizer::new(&spoilt, settings(muon));
@@ -64,16 +64,11 @@ fn a_step_with_a_gradient_that_is_no_number_changes_nothing_and_is_counted() {
                 assert!(gate.finite.int64_value(&[]) == 0 && gate.norm.double_value(&[]).is_nan());
                 let after = (copies(&spoilt), copies(&optimizer.state()));
                 assert!(before.0.iter().zip(&after.0).all(|(a, b)| a.equal(b)));
-                // All but the two counts of skipped steps at the end.
-                let kept = before.1.len() - 2;
-                assert!(before.1[..kept].iter().zip(&after.1).all(|(a, b)| a.equal(b)), "step {number}");
+                assert!(before.1.iter().zip(&after.1).all(|(a, b)| a.equal(b)), "step {number}");
             } else {
                 step(&mut optimizer, &spoilt, number);
                 step(&mut other, &clean, number);
             }
-            let skips = optimizer.skips();
-            let counts = (skips.total.int64_value(&[]), skips.in_a_row.int64_value(&[]));
-            assert_eq!(counts, [(1, 1), (2, 2), (2, 0), (3, 1), (4, 2), (4, 0)][number as usize]);
         }
         // The steps between are as if the spoilt ones had never been.
         for ((name, a), (_, b)) in spoilt.iter().zip(&clean) {
@@ -91,7 +86,7 @@ fn a_loss_that_is_no_number_skips_the_step_too() {
     let gate = optimizer.gate(&[Tensor::from(1.0), Tensor::from(f64::INFINITY)]);
     optimizer.step(1.0, &gate);
     assert!(before.iter().zip(copies(&weights)).all(|(a, b)| a.equal(&b)));
-    assert_eq!(optimizer.skips().total.int64_value(&[]), 1);
+    assert_eq!(gate.finite.int64_value(&[]), 0);
 }
 
 #[test]

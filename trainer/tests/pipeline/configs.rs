@@ -12,7 +12,7 @@ fn configs(folder: &str) -> Vec<PathBuf> {
 
 #[test]
 fn all_can_be_read() {
-    for path in ["", "sim", "incident"].into_iter().flat_map(configs) {
+    for path in ["", "sim", "incident", "bench"].into_iter().flat_map(configs) {
         let config = Config::load(&path).unwrap();
         assert_eq!(config.pipeline.is_simulated(), path.parent().unwrap().ends_with("sim"));
     }
@@ -37,5 +37,34 @@ fn an_incident_differs_from_the_fast_one_in_its_switch_alone() {
         let own: Vec<_> = table(path).into_iter().filter(|entry| !fast.contains(entry)).map(|(key, _)| key).collect();
         let expected = if path.ends_with("queue_depth.toml") { 2 } else { 1 };
         assert_eq!(own.len(), expected, "{}: {own:?}", path.display());
+    }
+}
+
+#[test]
+fn what_eight_gpus_are_measured_with_is_derived_and_can_be_read() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for (gpus, flag, splits) in [(8, None, 4), (4, Some("--four"), 2)] {
+        let dir = tempfile::tempdir().unwrap();
+        let script = root.join("scripts/bench-eight");
+        let derived = std::process::Command::new(script).args(flag).arg("--derive").arg(dir.path()).status().unwrap();
+        assert!(derived.success());
+        let files = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
+        let configs: Vec<Config> = files.map(|path| Config::load(&path).unwrap()).collect();
+        assert_eq!(configs.len(), splits * 2 * 3);
+        for config in &configs {
+            let p = &config.pipeline;
+            let mut devices: Vec<String> =
+                p.targets().iter().chain(&p.drafters()).map(|device| format!("{device:?}")).collect();
+            devices.sort();
+            devices.dedup();
+            assert_eq!((devices.len(), p.batch_queue), (gpus, p.hs_queue), "each GPU has one worker");
+        }
+        let mut kinds: Vec<_> = configs
+            .iter()
+            .map(|c| (c.pipeline.targets().len(), format!("{:?}", c.pipeline.transport), c.pipeline.hs_queue))
+            .collect();
+        kinds.sort();
+        kinds.dedup();
+        assert_eq!(kinds.len(), configs.len(), "each is another");
     }
 }

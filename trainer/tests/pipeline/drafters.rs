@@ -36,6 +36,19 @@ fn two_with_a_batch_each_equal_one_with_twice_the_batch() {
 }
 
 #[test]
+fn six_targets_and_two_drafters_learn_what_one_of_each_does() {
+    let (one, many) = never_stuck(|| {
+        let mut config = config();
+        config.train.batch = 4;
+        let one = train(&config, 1, 1);
+        config.train.batch = 2;
+        (one, train(&config, 6, 2))
+    });
+    same(&one, &many);
+    assert_eq!(many.lanes.iter().filter(|lane| lane.starts_with("target:")).count(), 6);
+}
+
+#[test]
 fn means_whose_divisor_only_the_device_knows_are_weighted_with_it() {
     let (one, two) = both(2, 4, |c| {
         (c.train.loss, c.train.reduction) = (Objective::Dpace, Reduction::WeightedMean);
@@ -104,17 +117,22 @@ fn every_columns_metrics_are_those_of_all_drafters() {
 }
 
 #[test]
-fn a_stop_ends_all_drafters_at_the_same_step() {
-    let steps = never_stuck(|| {
+fn a_stop_ends_all_drafters_at_the_same_step_and_its_figures_are_told() {
+    let (steps, metrics) = never_stuck(|| {
         let mut config = config();
-        config.train.steps = 1_000_000;
+        (config.train.steps, config.profile.log_every) = (1_000_000, 1_000_000);
         let dir = tempfile::tempdir().unwrap();
         let log = Log::default();
         let stop = || log.0.lock().unwrap().len() > 5;
         let outcome = outcome(&config, 2, 3, dir.path(), &log, &stop).unwrap();
-        outcome.steps
+        (outcome.steps, std::fs::read_to_string(dir.path().join("metrics.csv")).unwrap())
     });
     assert!((6..1_000_000).contains(&steps), "{steps}");
+    // The first drafter's own share: how fast all were, it does not know.
+    let (names, row) = (metrics.lines().next().unwrap(), metrics.lines().last().unwrap());
+    let value = |name: &str| row.split(',').nth(names.split(',').position(|n| n == name).unwrap()).unwrap();
+    assert_eq!((value("step").parse().ok(), value("tokens_per_s")), (Some(steps), ""), "{metrics}");
+    assert!(value("loss").parse::<f64>().unwrap() > 0.0);
 }
 
 #[test]

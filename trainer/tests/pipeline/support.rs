@@ -134,9 +134,12 @@ pub fn outcome_on(
         profiler: &Profiler::disabled(),
         checkpoints: &dir.join("checkpoints"),
         observer: log,
-        metrics: MetricsWriter::open(&dir.join("metrics.csv"), config.drafter.block_size - 1).unwrap().into(),
+        metrics: Some(MetricsWriter::open(&dir.join("metrics.csv"), config.drafter.block_size - 1).unwrap().into()),
+        ranks: None,
         saving: Saving { attempt: 1, batches_per_step: 1, ..Saving::default() },
         resume: None,
+        held_out: None,
+        features: None,
         stop,
     })
 }

@@ -79,11 +79,21 @@ impl Source {
         Ok(selection.resolve(&frame)?)
     }
 
-    /// Reads what `look` asks for and is not in memory.
-    pub fn prepare(&mut self, look: &Look) {
-        // Of several runs and of the GPUs alone, what is in memory is all there is.
+    /// Begins to read what `look` asks for and is not in memory; whether all of it is there. Of several runs and of the
+    /// GPUs alone, what is in memory is all there is.
+    pub fn prepare(&mut self, look: &Look) -> bool {
+        if let Self::Run(source) = self { source.prepare(look) } else { true }
+    }
+
+    /// Takes what was read meanwhile; whether there is something new to show.
+    pub fn arrive(&mut self) -> bool {
+        if let Self::Run(source) = self { source.arrive() } else { false }
+    }
+
+    /// Waits for what `look` asks for.
+    pub fn settle(&mut self, look: &Look) {
         if let Self::Run(source) = self {
-            source.prepare(look);
+            source.settle(look);
         }
     }
 

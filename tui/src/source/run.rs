@@ -1,5 +1,7 @@
 //! A run's directory, looked at again and again.
 
+mod back;
+
 use std::path::Path;
 use std::{fs, io};
 
@@ -7,7 +9,7 @@ use dflash_reports::timeline::{self, Manifest, RunDir, State as RunState, Tail, 
 
 use super::keep::Keep;
 use super::metrics::Metrics;
-use super::past::Past;
+use super::past::{Past, Reading, Stretch};
 use super::{hostname, now_unix_ns};
 use crate::Result;
 use crate::state::{Input, Look, Model, extent};
@@ -28,6 +30,9 @@ pub struct RunSource {
     host: String,
     count: usize,
     past: Option<Past>,
+    reading: Option<Reading>,
+    /// What could not be read is not tried again while it is looked at.
+    failed: Option<Stretch>,
 }
 
 /// A finished run is read once and whole; a running one, and one that is too long, is followed.
@@ -90,7 +95,9 @@ impl RunSource {
         let recording = Recording::open(&run, state, count)?;
         let (name, host) = (run.name(), hostname());
         let (metrics, problems) = (Metrics::of(run.metrics_csv()), Vec::new());
-        let mut source = Self { run, name, recording, manifest, state, metrics, problems, host, count, past: None };
+        let (past, reading, failed) = (None, None, None);
+        let mut source =
+            Self { run, name, recording, manifest, state, metrics, problems, host, count, past, reading, failed };
         source.poll();
         Ok(source)
     }
@@ -137,16 +144,6 @@ impl RunSource {
             return self.look();
         }
         Ok(())
-    }
-
-    /// Reads what `look` asks for and is not in memory. Where that fails, what is in memory is shown, and why.
-    pub fn prepare(&mut self, look: &Look) {
-        let Recording::Followed(Some(tail), keep) = &self.recording else { return };
-        let before = self.past.take();
-        match Past::of(before, &self.run, look, tail.timeline(), keep.fitting(tail.timeline())) {
-            Ok(past) => self.past = past,
-            Err(error) => self.problems.push(error.to_string()),
-        }
     }
 
     /// First and last moment that can be looked at: what is not in memory can be read.
@@ -229,72 +226,4 @@ impl RunSource {
 }
 
 #[cfg(test)]
-mod tests {
-    use dflash_reports::stages::{Window, stage_table};
-    use dflash_reports::timeline::SegmentWriter;
-    use dflash_reports::timeline::record::{Anchor, Iteration, Kind, Lane, Span, Totals};
-
-    use super::*;
-    use crate::state::WindowLength;
-
-    const SECOND: i64 = 1_000_000_000;
-    /// So many runs share the room that this one does not fit into its part.
-    const RUNS: usize = 100;
-
-    /// A finished run of 6000 s, ten iterations a second.
-    fn long_run(parent: &Path) -> timeline::Result<RunDir> {
-        let mut manifest = Manifest::default();
-        manifest.started_unix_ns = SECOND;
-        let run = RunDir::create(parent, "long", manifest)?;
-        let mut writer = SegmentWriter::create(&run, 0, 1 << 20)?;
-        writer.anchor(&Anchor { monotonic_ns: 0, realtime_ns: SECOND });
-        let lane = writer.lane(&Lane { name: "drafter:0".to_owned(), device: "cpu".to_owned(), rank: 0 });
-        let names =
-            ["drafter.wait", "drafter.forward", "drafter.loss", "drafter.backward"].map(|name| writer.name(name));
-        for number in 0..60_000 {
-            let begin_ns = number as i64 * SECOND / 10;
-            for (at, name) in (0..).zip(names) {
-                let (iteration, index, device) = (Some(number), None, None);
-                let begin_ns = begin_ns + at * 20_000_000;
-                let duration_ns = 20_000_000 + number * 7919 % 1_000_003 - 1_000_003;
-                writer.span(&Span { name, lane, iteration, index, depth: 0, begin_ns, duration_ns, device })?;
-            }
-            let (kind, duration_ns, cpu_ns, tokens) = (Kind::Train, 90_000_000, None, Some(512));
-            writer.iteration(&Iteration { lane, number, kind, begin_ns, duration_ns, cpu_ns, tokens })?;
-            if number % 200 == 0 {
-                writer.flush(&[], Totals::default())?;
-            }
-        }
-        writer.end(&[], Totals::default())?;
-        let mut manifest = run.manifest()?;
-        manifest.state = RunState::Finished;
-        run.write_manifest(&manifest)?;
-        Ok(run)
-    }
-
-    #[test]
-    fn what_is_not_in_memory_is_read_when_it_is_looked_at() {
-        let parent = tempfile::tempdir().expect("a temporary directory");
-        let run = long_run(parent.path()).expect("a run can be written");
-        let mut source = RunSource::open_as_one_of(run.clone(), RUNS).expect("it can be opened");
-        let look = Look { window: WindowLength::Seconds10, ..Look::default() };
-        let newest = source.model(&look);
-        assert_eq!(newest.extent_ns, Some((0, 5_999_990_000_000)), "all of it can be looked at");
-        assert!(newest.held_ns > Some(4000 * SECOND), "only a part is in memory: {:?}", newest.held_ns);
-        let whole = timeline::read(&run).expect("it can be read");
-        for (second, read) in [(300, true), (301, false), (40, true), (5, true), (5990, false)] {
-            let at = second * SECOND;
-            let look = Look { at_ns: Some(at), ..look };
-            let before = source.past.as_ref().map(Past::begin_ns);
-            source.prepare(&look);
-            assert_eq!(source.past.as_ref().map(Past::begin_ns) != before && source.past.is_some(), read, "{second} s");
-            let model = source.model(&look);
-            let window = Window { from_ns: Some((at - 10 * SECOND).max(0)), to_ns: Some(at + 1), ..Window::default() };
-            let table = stage_table(&whole, &window).lanes.remove(0);
-            assert_eq!(model.lanes[0].table.as_ref(), Some(&table), "{second} s");
-            assert!(!model.losses.torn && model.losses.problems.is_empty(), "{:?}", model.losses);
-        }
-        source.prepare(&look);
-        assert!(source.past.is_none(), "it is forgotten when the newest part is looked at");
-    }
-}
+mod tests;

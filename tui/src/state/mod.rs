@@ -85,6 +85,8 @@ pub struct State {
     pub at_ns: Option<i64>,
     /// Recorded seconds that are played in one second.
     pub speed: f64,
+    /// What is looked at is being read: the numbers are those from before.
+    pub reading: bool,
     /// What rows must contain.
     pub filter: String,
     /// What is being asked of the user.
@@ -122,6 +124,7 @@ impl State {
             zoom: Zoom::default(),
             at_ns: None,
             speed: 1.0,
+            reading: false,
             filter: String::new(),
             prompt: None,
             notice: None,

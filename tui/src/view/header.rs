@@ -180,7 +180,7 @@ pub fn draw_keys(area: Rect, frame: &mut Buffer, state: &State) {
     let mut pieces = Vec::new();
     let mut room = usize::from(inner.width);
     for (key, meaning) in keys {
-        let loud = ["PAUSED", "PLAYS", "only "].iter().any(|word| meaning.starts_with(word));
+        let loud = ["PAUSED", "PLAYS", "READS", "only "].iter().any(|word| meaning.starts_with(word));
         let Some(left) = room.checked_sub(key.len() + text::width(meaning) + 3) else { break };
         room = left;
         let gap = if pieces.is_empty() { "" } else { "  " };
@@ -193,6 +193,9 @@ pub fn draw_keys(area: Rect, frame: &mut Buffer, state: &State) {
 /// Whether the screen stands still, and at which moment of the recording.
 fn playing(state: &State) -> String {
     let at = state.played().map(|share| format!(" at {}", format::percent(share))).unwrap_or_default();
+    if state.reading {
+        return format!("READS{at}");
+    }
     let speed = if state.speed < 1.0 { format!("1/{}", 1.0 / state.speed) } else { state.speed.to_string() };
     match (state.paused, state.is_playing()) {
         (_, true) => format!("PLAYS{at}, x{speed}"),

@@ -27,6 +27,12 @@ pub fn iterations_files(path: &Path) -> Result<Vec<IterationsFile>> {
 }
 
 impl IterationsFile {
+    /// A file that somebody names; no parts are looked for beside it.
+    #[must_use]
+    pub fn at(path: &Path) -> Self {
+        Self { path: path.to_owned(), live: None }
+    }
+
     /// Where it lies.
     #[must_use]
     pub fn path(&self) -> &Path {

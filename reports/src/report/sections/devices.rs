@@ -86,6 +86,29 @@ fn gap_row(lane: &LaneGaps) -> Vec<String> {
     ]
 }
 
+pub(super) fn limiting(report: &Report) -> Option<Section> {
+    let mut rows = Vec::new();
+    for lane in &report.limiting {
+        let name = named(&lane.lane, lane.rank);
+        let all =
+            [name.clone(), "all of the run".to_owned(), known(lane.gaps.map(percent)), UNKNOWN.into(), UNKNOWN.into()];
+        rows.push(all.to_vec());
+        rows.extend(lane.captures.iter().map(|capture| {
+            let over = format!("{}, {} iterations", harmless(&capture.file), capture.iterations);
+            let waits = known(capture.unsaid_waits.map(grouped));
+            vec![name.clone(), over, UNKNOWN.into(), known(capture.idle.map(percent)), waits]
+        }));
+    }
+    let mut notes =
+        vec!["idle: neither this lane nor another had its device do anything, in its stages or between them".into()];
+    if report.captures.is_empty() {
+        notes.push("idle time needs a kernel capture (dflash ctl kernels)".into());
+    }
+    let headings = vec!["lane", "over", "gaps", "idle", "unsaid waits"];
+    notes.push("unsaid waits: calls that held up the host until the device was done, outside of spans sync.*".into());
+    (!rows.is_empty()).then(|| Section { title: "limiting side".into(), names: 2, headings, rows, notes })
+}
+
 pub(super) fn capture(capture: &Capture) -> Section {
     let mut rows = Vec::new();
     for device in &capture.devices {
@@ -131,6 +154,11 @@ fn capture_notes(capture: &Capture) -> Vec<String> {
         grouped(capture.kernels),
         grouped(capture.discarded.total())
     )];
+    notes.extend(capture.waits.iter().filter(|waits| waits.calls > 0).map(|waits| {
+        let (total, unsaid) = (duration(waits.total_ns), duration(waits.unsaid_ns));
+        let (name, calls, outside) = (harmless(&waits.thread), grouped(waits.calls), grouped(waits.unsaid));
+        format!("{name} waited for a device in {calls} calls, {total}; {outside} of them outside of sync.*, {unsaid}")
+    }));
     let cut: u64 = capture.lanes.iter().map(|lane| lane.cut).sum();
     if cut > 0 {
         notes.push(format!("{} device spans reach over the capture's ends and do not count", grouped(cut)));

@@ -16,6 +16,7 @@ use super::event::Event;
 use crate::trace::proto::Message;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
@@ -59,7 +60,7 @@ pub(super) fn plain(out: &mut impl Write, sequence: u64, fill: impl FnOnce(&mut 
 
 /// A sequence of packets.
 pub(super) struct Sequence<'a, W: Write> {
-    out: &'a mut W,
+    out: &'a RefCell<W>,
     id: u64,
     clock: Clock,
     /// The source lost something: the first packet says so.
@@ -76,7 +77,7 @@ pub(super) struct Sequence<'a, W: Write> {
 }
 
 impl<'a, W: Write> Sequence<'a, W> {
-    pub(super) fn new(out: &'a mut W, id: u64, clock: Clock, dropped: bool) -> Self {
+    pub(super) fn new(out: &'a RefCell<W>, id: u64, clock: Clock, dropped: bool) -> Self {
         let (names, annotations) = (HashMap::new(), HashMap::new());
         let (block, interned, event) = Default::default();
         Self { out, id, clock, dropped, block, begun: false, last_ns: 0, names, annotations, interned, event }
@@ -154,7 +155,8 @@ impl<'a, W: Write> Sequence<'a, W> {
         if self.block.0.len() >= BLOCK { self.flush() } else { Ok(()) }
     }
 
-    fn flush(&mut self) -> io::Result<()> {
+    /// Writes what there is as a block: what is described in it stands before what refers to it.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
         if self.block.0.is_empty() {
             return Ok(());
         }
@@ -166,7 +168,7 @@ impl<'a, W: Write> Sequence<'a, W> {
         self.begun = false;
         let mut trace = Message::default();
         trace.message(1, |packet| packet.bytes(50, &compressed));
-        self.out.write_all(&trace.0)
+        self.out.borrow_mut().write_all(&trace.0)
     }
 
     /// Writes what is left.

@@ -3,13 +3,14 @@
 use super::Sim;
 use super::clockwork::Clockwork;
 use super::gpu::{Gpu, Queue};
+use crate::eval::RunEvaluation;
 use crate::pipeline::HiddenStates;
 use crate::pipeline::collective::{Collective, Ended};
 use crate::pipeline::streams::Streams;
 use crate::pipeline::work::{Figures, Learn, Stream};
 use dflash_profiler::{IterationGuard, Profiler, Requests, span};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A drafter: it knows tokens and times, and neither loss nor accuracy.
 pub(in crate::pipeline) struct Learner {
@@ -84,11 +85,19 @@ impl Learn<Sim> for Learner {
         let rate = tokens[0] / self.since.elapsed().as_secs_f64().max(1e-9);
         self.since = Instant::now();
         // Every made-up token is supervised.
-        Ok(Figures { tokens_per_s: rate, supervised_per_s: rate, ..Figures::default() })
+        Ok(Figures { tokens_per_s: Some(rate), supervised_per_s: Some(rate), ..Figures::default() })
     }
 
     fn rate(&self, _: usize) -> Option<f64> {
         None
+    }
+
+    fn evaluate(&mut self, _: usize, _: &dyn Fn() -> bool) -> Result<Option<RunEvaluation>, String> {
+        self.clockwork.on_host("drafter.eval").map(|()| None)
+    }
+
+    fn paused(&mut self, time: Duration) {
+        self.since += time;
     }
 
     fn after_step(&mut self, _: &IterationGuard, _: usize) {

@@ -1,10 +1,13 @@
 //! A drafter's work: steps, and what several drafters must agree on in them.
 
 use super::Torch;
+use super::rehearsal::{Largest, set_by};
 use crate::drafter::Row;
+use crate::eval::RunEvaluation;
 use crate::pipeline::HiddenStates;
 use crate::pipeline::checkpoint::Checkpoints;
 use crate::pipeline::collective::{Collective, Ended};
+use crate::pipeline::held_out::Bench;
 use crate::pipeline::metrics::{Batch, Metrics};
 use crate::pipeline::run::Text;
 use crate::pipeline::step::{DrafterStep, Share};
@@ -14,7 +17,11 @@ use dflash_profiler::{IterationGuard, span};
 use dflash_torch::Handoff;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use tch::{Device, Kind, Tensor};
+
+/// Numbers on the device that may wait to be read: some ten a step, 512 bytes each.
+const FIGURES: usize = 20_000;
 
 /// Trains one drafter.
 pub(in crate::pipeline) struct Learner<'a> {
@@ -31,6 +38,12 @@ pub(in crate::pipeline) struct Learner<'a> {
     weight: (f64, Option<Tensor>),
     /// Gradients of the step that is under way, of all drafters together; none with one drafter.
     reduced: Vec<Tensor>,
+    /// The batch that needs most memory, and the numbers that a token of its hidden states has.
+    largest: (Largest, i64),
+    /// What it is evaluated on, if it is.
+    bench: Option<Bench>,
+    /// The last evaluation, and after how many steps it was.
+    evaluated: Option<(usize, RunEvaluation)>,
 }
 
 impl<'a> Learner<'a> {
@@ -39,11 +52,46 @@ impl<'a> Learner<'a> {
         samples: &'a [Text],
         checkpoints: Arc<Checkpoints<'a>>,
         learning_rate: f64,
+        largest: (Largest, i64),
     ) -> Self {
         let metrics = Metrics::new(step.drafter.config.block_size as usize);
         let (pending, reduced) = (Vec::new(), Vec::new());
         let devices = devices.to_vec();
-        Self { step, devices, samples, metrics, checkpoints, learning_rate, pending, weight: (0.0, None), reduced }
+        Self {
+            step,
+            devices,
+            samples,
+            metrics,
+            checkpoints,
+            learning_rate,
+            pending,
+            weight: (0.0, None),
+            reduced,
+            largest,
+            bench: None,
+            evaluated: None,
+        }
+    }
+
+    /// A step on hidden states that are zeros, and room for figures that wait to be read.
+    fn rehearse(&mut self) {
+        let (largest, width) = &self.largest;
+        let ([rows, tokens], device) = (largest.size(self.samples), self.step.device());
+        let taps = Tensor::zeros([rows, tokens, *width], (self.step.kind(), device));
+        set_by(1, &taps.size(), (taps.kind(), device));
+        let samples = self.rows(&largest.samples);
+        largest.clone().rehearse(device, || self.step.rehearse(&taps, &samples));
+        set_by(FIGURES, &[1], (Kind::Float, device));
+    }
+
+    /// Evaluated on a bench.
+    pub(in crate::pipeline) fn on(self, bench: Option<Bench>) -> Self {
+        Self { bench, ..self }
+    }
+
+    /// What an evaluation after `steps` steps has found, if there was one.
+    pub(in crate::pipeline) fn found(&self, steps: usize) -> Option<RunEvaluation> {
+        self.evaluated.clone().filter(|(at, _)| *at == steps).map(|(_, found)| found)
     }
 
     fn rows(&self, samples: &[usize]) -> Vec<Row<'a>> {
@@ -63,6 +111,9 @@ impl Learn<Torch<'_>> for Learner<'_> {
     fn begin(&mut self) -> Result<Streams, String> {
         let streams = Streams::enter(self.step.device(), &self.devices)?;
         self.step.watch_stream();
+        if self.step.device().is_cuda() {
+            self.rehearse();
+        }
         Ok(streams)
     }
 
@@ -128,8 +179,8 @@ impl Learn<Torch<'_>> for Learner<'_> {
             block_acceptance: Some(reading.block_acceptance),
             steps: sums.steps,
             gradient_norm: Some(reading.gradient_norm),
-            tokens_per_s: reading.tokens_per_s,
-            supervised_per_s: reading.supervised_per_s,
+            tokens_per_s: Some(reading.tokens_per_s),
+            supervised_per_s: Some(reading.supervised_per_s),
         })
     }
 
@@ -139,6 +190,20 @@ impl Learn<Torch<'_>> for Learner<'_> {
 
     fn after_step(&mut self, pass: &IterationGuard, step: usize) {
         self.checkpoints.after_step(pass, &self.step, step);
+    }
+
+    fn evaluate(&mut self, step: usize, go_on: &dyn Fn() -> bool) -> Result<Option<RunEvaluation>, String> {
+        let Some(bench) = &self.bench else { return Ok(None) };
+        let found = bench.evaluate(&self.step.drafter, go_on)?;
+        if let Some(found) = found.as_ref().filter(|found| found.counts()) {
+            self.checkpoints.evaluated(step, found);
+            self.evaluated = Some((step, found.clone()));
+        }
+        Ok(found)
+    }
+
+    fn paused(&mut self, time: Duration) {
+        self.metrics.paused(time);
     }
 
     fn at_end(&mut self, steps: usize) {

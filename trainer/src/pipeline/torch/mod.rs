@@ -2,10 +2,12 @@
 
 mod drafter;
 mod features;
+mod rehearsal;
 mod target;
 
 pub(super) use drafter::Learner;
 pub(super) use features::Features;
+pub(super) use rehearsal::Largest;
 pub(super) use target::{Poster, Reader};
 
 use super::work::{Load, World};
@@ -22,7 +24,7 @@ impl<'a> World for Torch<'a> {
     type Fresh = Fresh;
     type Packed = Vec<Tensor>;
     type Taps = Handoff;
-    type Load = Padder;
+    type Load = Padder<'a>;
     type Target = Reader<'a>;
     type Post = Poster<'a>;
     type Drafter = Learner<'a>;
@@ -48,10 +50,18 @@ impl Fresh {
     }
 }
 
-/// Pads rows with zeros.
-pub(super) struct Padder;
+/// Pads rows with zeros, and fetches hidden states that are kept.
+pub(super) struct Padder<'a>(pub(super) &'a Features);
 
-impl Load<Torch<'_>> for Padder {
+impl Load<Torch<'_>> for Padder<'_> {
+    fn has(&self, sample: usize) -> bool {
+        self.0.has(sample)
+    }
+
+    fn fetch(&mut self, samples: &[usize]) -> Result<(), String> {
+        self.0.fetch(samples)
+    }
+
     fn pack(&mut self, rows: &[&[i64]]) -> Result<Tensor, String> {
         Ok(pad_rows(rows))
     }

@@ -1,12 +1,14 @@
 //! A target's work: forward passes, packing, copies.
 
 use super::features::Features;
+use super::rehearsal::{Largest, set_by};
 use super::{Fresh, Torch};
-use crate::config::{FeatureCache, Pipeline, Synchronisation};
+use crate::config::{FeatureCache, Pipeline, Synchronisation, bytes};
 use crate::device::place;
 use crate::drafter::{Packed, packed};
 use crate::instrument;
 use crate::pipeline::Batch;
+use crate::pipeline::post_loop;
 use crate::pipeline::run::Text;
 use crate::pipeline::streams::Streams;
 use crate::pipeline::transport::{self, Transport, joined};
@@ -23,12 +25,14 @@ pub(in crate::pipeline) struct Reader<'a> {
     pub(in crate::pipeline) taps: Vec<usize>,
     /// What the target's head reads goes along behind the taps.
     pub(in crate::pipeline) teacher: bool,
+    pub(in crate::pipeline) largest: Largest,
 }
 
 impl Read<Torch<'_>> for Reader<'_> {
     fn begin(&mut self) -> Result<Streams, String> {
         let streams = Streams::enter(self.target.device(), &[])?;
         self.target.stream = instrument::stream(self.target.device());
+        self.largest.rehearse(self.target.device(), || self.rehearse());
         Ok(streams)
     }
 
@@ -41,19 +45,32 @@ impl Read<Torch<'_>> for Reader<'_> {
             let rows: Vec<i64> = batch.unread.iter().map(|&row| row as i64).collect();
             place(&batch.ids.index_select(0, &Tensor::from_slice(&rows)), self.target.device())
         };
-        let packed = self.packed(batch, &ids);
+        let packed = self.packed(batch.unread.iter().map(|&row| batch.samples[row]), &ids);
         let _span = span!("target.forward", &self.target.stream);
         Fresh::of(self.target.drafter_taps(&ids, packed.as_ref(), &self.taps, self.teacher)).map(Some)
     }
 }
 
 impl Reader<'_> {
-    /// Where the documents of the rows that are read, ids [rows, S], lie; `None`: each is one.
-    fn packed(&self, batch: &Batch<Tensor>, ids: &Tensor) -> Option<Packed> {
-        let rows: Vec<_> = batch.unread.iter().map(|&row| self.samples[batch.samples[row]].row()).collect();
+    /// Where the documents of the samples that are read, ids [rows, S], lie; `None`: each is one.
+    fn packed(&self, samples: impl Iterator<Item = usize>, ids: &Tensor) -> Option<Packed> {
+        let rows: Vec<_> = samples.map(|sample| self.samples[sample].row()).collect();
         packed(&rows, ids.size()[1] as usize, self.target.device())
     }
+
+    /// The largest batch, and taps of as many as the post lane may hold besides.
+    fn rehearse(&self) {
+        let ids = self.largest.ids(self.samples, self.target.device());
+        let packed = self.packed(self.largest.samples.iter().copied(), &ids);
+        let taps = self.target.drafter_taps(&ids, packed.as_ref(), &self.taps, self.teacher);
+        if let Some(tap) = taps.first() {
+            set_by((post_loop::DEPTH + IN_HAND) * taps.len(), &tap.size(), (tap.kind(), tap.device()));
+        }
+    }
 }
+
+/// Batches that a lane and the one behind it work on, and whose memory streams have not done with yet.
+const IN_HAND: usize = 4;
 
 /// Packs and copies what a target left.
 pub(in crate::pipeline) struct Poster<'a> {
@@ -66,28 +83,47 @@ pub(in crate::pipeline) struct Poster<'a> {
     drafters: Vec<Device>,
     width: i64,
     kind: Kind,
+    largest: Largest,
+    /// Batches, and bytes, that may wait for the drafters.
+    room: (usize, u64),
 }
 
 impl<'a> Poster<'a> {
-    /// For a target whose taps have `width` numbers a token in all; `drafters` are the drafters' devices.
+    /// For a target whose taps have `width` numbers a token in all; `drafters` are the drafters' devices, `largest` the batch
+    /// that needs most memory.
     pub(in crate::pipeline) fn new(
         config: &Pipeline,
         samples: &'a [Text],
         target: &Target,
-        width: i64,
+        (width, largest): (i64, Largest),
         features: &'a Features,
         drafters: &[Device],
     ) -> Self {
         Self {
             samples,
             device: target.device(),
-            features: (config.feature_cache == FeatureCache::Memory).then_some(features),
+            features: (config.feature_cache != FeatureCache::Off).then_some(features),
             batched: config.synchronisation == Synchronisation::Batched,
             transport: transport::new(config.transport, drafters.iter().any(|device| device.is_cuda())),
             drafters: drafters.to_vec(),
             width,
             kind: target.kind(),
+            largest,
+            // Checked with the configuration.
+            room: (config.hs_queue, bytes(&config.hs_queue_bytes).flatten().unwrap_or(u64::MAX)),
         }
+    }
+
+    /// Memory for as many packed batches as there may be at a time, wherever they are made.
+    fn rehearse(&self) {
+        let [rows, tokens] = self.largest.size(self.samples);
+        let shape = [rows, tokens, self.width];
+        let bytes = shape.iter().product::<i64>().cast_unsigned() * self.kind.elt_size_in_bytes() as u64;
+        let waiting = self.room.0.min((self.room.1 / bytes.max(1)) as usize);
+        let mut devices = vec![self.device];
+        devices.extend(&self.drafters);
+        devices.dedup();
+        devices.iter().for_each(|&device| set_by(waiting + IN_HAND, &shape, (self.kind, device)));
     }
 
     /// The device that all drafters are on, if it is one.
@@ -99,7 +135,11 @@ impl<'a> Poster<'a> {
 
 impl Post<Torch<'_>> for Poster<'_> {
     fn begin(&mut self) -> Result<Streams, String> {
-        Streams::enter(self.device, &self.drafters)
+        let streams = Streams::enter(self.device, &self.drafters)?;
+        if self.features.is_none() {
+            self.rehearse();
+        }
+        Ok(streams)
     }
 
     fn pack(&mut self, batch: &Batch<Tensor>, fresh: Option<Fresh>) -> Result<Option<Vec<Tensor>>, String> {
@@ -115,9 +155,12 @@ impl Post<Torch<'_>> for Poster<'_> {
         let taps = fresh.map(|parts| joined(&parts));
         if let Some(taps) = &taps {
             let lengths: Vec<i64> = batch.samples.iter().map(|&i| self.samples[i].ids.len() as i64).collect();
-            features.keep(&batch.samples, &batch.unread, &lengths, taps);
+            features.keep(&batch.samples, &batch.unread, &lengths, taps)?;
         }
-        let taps = taps.filter(|_| whole).or_else(|| features.gather(&batch.samples));
+        let taps = match taps.filter(|_| whole) {
+            None => features.gather(&batch.samples)?,
+            whole => whole,
+        };
         Ok(taps.map(|taps| vec![taps]))
     }
 

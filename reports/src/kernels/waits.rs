@@ -1,0 +1,65 @@
+//! Host waits in a capture: calls that keep a thread until its device has done something (`cudaStreamSynchronize` and its
+//! kin), and whether a span `sync.*` says so.
+
+use super::meta::{Meta, Offset};
+use super::trace::Trace;
+use crate::intervals::Union;
+use crate::words::Words;
+use dflash_timeline::Timeline;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// A call may begin or end this much off the span around it: what the two clocks take.
+const SLACK_NS: i64 = 100_000;
+/// Name of the threads on which libtorch runs backward passes: waits there hold up a lane, too.
+const AUTOGRAD: &str = "pt_autograd";
+
+/// One thread's calls that waited for a device.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct HostWaits {
+    /// The thread: a lane, or one of libtorch's for backward passes.
+    pub thread: String,
+    /// Calls in the capture.
+    pub calls: u64,
+    /// Time that they took, nanoseconds.
+    pub total_ns: u64,
+    /// Of the calls, those outside of every span `sync.*`.
+    pub unsaid: u64,
+    /// Their time, nanoseconds.
+    pub unsaid_ns: u64,
+}
+
+/// The waits of every lane and of libtorch's own threads; a lane that never waited has its row, with zeros.
+pub(super) fn host_waits(timeline: &Timeline, meta: &Meta, trace: &Trace, offset: &Offset) -> Vec<HostWaits> {
+    let lanes = timeline.lanes.iter().filter(|lane| lane.rank == meta.rank).map(|lane| lane.name.as_str());
+    let mut found: BTreeMap<&str, HostWaits> = BTreeMap::new();
+    for thread in trace.threads.values().map(String::as_str) {
+        if lanes.clone().any(|lane| lane == thread) || thread.starts_with(AUTOGRAD) {
+            found.insert(thread, HostWaits { thread: thread.to_owned(), ..HostWaits::default() });
+        }
+    }
+    let said = said(timeline, meta.rank);
+    for wait in &trace.waits {
+        let Some(thread) = trace.threads.get(&wait.thread) else { continue };
+        let Some(row) = found.get_mut(thread.as_str()) else { continue };
+        let begin = offset.monotonic(wait.begin_ns.saturating_add(trace.base_ns));
+        let call = (begin, begin.saturating_add(wait.duration_ns));
+        let length = call.1.abs_diff(call.0);
+        (row.calls, row.total_ns) = (row.calls + 1, row.total_ns.saturating_add(length));
+        if said.covered(call) < length || length == 0 && said.covered((call.0, call.0 + 1)) == 0 {
+            (row.unsaid, row.unsaid_ns) = (row.unsaid + 1, row.unsaid_ns.saturating_add(length));
+        }
+    }
+    found.into_values().collect()
+}
+
+/// When a lane of this process said that it waited.
+fn said(timeline: &Timeline, rank: u32) -> Union {
+    let words = Words::of(timeline);
+    let spans = timeline.spans.iter().filter(|span| words.get(span.name).sync);
+    let own = spans.filter(|span| timeline.lane(span.lane).is_some_and(|lane| lane.rank == rank));
+    let stretch = |begin: i64, duration: u64| {
+        (begin.saturating_sub(SLACK_NS), begin.saturating_add_unsigned(duration).saturating_add(SLACK_NS))
+    };
+    Union::of(own.map(|span| stretch(span.begin_ns, span.duration_ns)).collect())
+}
