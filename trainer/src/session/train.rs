@@ -93,6 +93,9 @@ pub fn train(
     if config.pipeline.is_simulated() {
         return simulate(config, options, observer, stop, begun);
     }
+    if let Some(run) = options.resume.as_ref().filter(|_| config.random.is_on()) {
+        return Err(random::nothing_kept(run));
+    }
     let loaded = load(config, options)?;
     let target_config = loaded.target_config.clone();
     let begin = Begin::new(config, options, &loaded.identity, on_gpu(&loaded))?;
