@@ -16,6 +16,8 @@ pub use cpu::{CpuOptions, CpuReport, ThreadStack};
 pub use device::{
     AllocatorCounters, AllocatorStats, DeviceError, DeviceEvent, DeviceStream, KernelCapture, StreamArgument, StreamKey,
 };
+/// The clock that the timeline's times are on, and the host that it is on.
+pub use dflash_sys::{hostname, monotonic_ns};
 pub use dflash_timeline as timeline;
 pub use dflash_timeline::record::{Kind, Severity, Totals};
 pub use error::{Error, Result};

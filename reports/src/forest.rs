@@ -1,7 +1,7 @@
 //! Spans by their place: a tree of names that grows as it is asked for.
 
+use crate::quick::QuickMap;
 use dflash_timeline::record::NameId;
-use std::collections::HashMap;
 
 /// Where a kind of span stands: below what, under which name and number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -15,14 +15,14 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub(crate) struct Forest<T> {
     pub nodes: Vec<(Place, T)>,
-    index: HashMap<Place, usize>,
+    index: QuickMap<Place, usize>,
     /// Iterations resemble each other: after a place most often comes the one that came after it before.
     next: usize,
 }
 
 impl<T> Default for Forest<T> {
     fn default() -> Self {
-        Self { nodes: Vec::new(), index: HashMap::new(), next: 0 }
+        Self { nodes: Vec::new(), index: QuickMap::default(), next: 0 }
     }
 }
 

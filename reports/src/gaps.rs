@@ -92,6 +92,14 @@ impl Timed {
         }
     }
 
+    /// Takes over what another has learnt of other lanes.
+    pub(crate) fn join(&mut self, other: Self) {
+        let lanes = self.0.len().max(other.0.len());
+        self.0.resize_with(lanes, Vec::new);
+        let learnt = self.0.iter_mut().zip(other.0).filter(|(_, names)| !names.is_empty());
+        learnt.for_each(|(own, names)| *own = names);
+    }
+
     /// Whether the span's stage has one.
     #[inline]
     fn has(&self, span: &Span) -> bool {

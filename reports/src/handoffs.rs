@@ -3,6 +3,7 @@
 //! An item's age is the time from the moment its producer hands it over (before it may have to wait for room) to the
 //! moment its consumer takes it: waiting for room and lying in the queue together.
 
+use crate::quick::QuickMap;
 use crate::scope::Scope;
 use crate::stages::StageTable;
 use crate::stats::Stats;
@@ -11,7 +12,7 @@ use crate::window::Window;
 use dflash_timeline::Timeline;
 use dflash_timeline::record::{Flow, FlowEnd, LaneId};
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// What went from one lane to another.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -55,7 +56,7 @@ pub fn handoffs(timeline: &Timeline, window: &Window, stages: &StageTable) -> Ha
 /// Hand-offs so far; what was put and not taken waits here.
 #[derive(Debug, Default)]
 pub(crate) struct Joined {
-    under_way: HashMap<(u32, u64), (LaneId, i64)>,
+    under_way: QuickMap<(u32, u64), (LaneId, i64)>,
     ages: BTreeMap<(u32, LaneId, LaneId), Values>,
     never_taken: u64,
     never_put: u64,

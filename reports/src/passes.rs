@@ -13,6 +13,11 @@ pub(crate) trait Take {
     fn texts(&mut self, timeline: &Timeline) {
         let _ = timeline;
     }
+    /// Whether spans of a lane are of use; of the others some may come all the same.
+    fn wants(&self, lane: LaneId) -> bool {
+        let _ = lane;
+        true
+    }
     /// A span.
     fn span(&mut self, span: &Span) {
         let _ = span;
@@ -51,7 +56,12 @@ impl<T: Take> dflash_timeline::Visit for Taking<'_, T> {
         self.0.texts(timeline);
     }
 
-    #[inline]
+    fn wants(&self, lane: LaneId) -> bool {
+        self.0.wants(lane)
+    }
+
+    // As in the stream: it is to stay in registers.
+    #[inline(always)]
     fn span(&mut self, span: Span) {
         self.0.span(&span);
     }
@@ -127,19 +137,30 @@ pub(crate) struct Passes {
 
 impl Passes {
     /// Keeps a span until its iteration comes. One outside of every iteration has none.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn span(&mut self, span: &Span) {
         if span.iteration.is_none() {
             return;
         }
+        match self.lanes.get_mut(span.lane.0 as usize) {
+            // That there are not too many is looked at where more room would be made.
+            Some(waiting) if waiting.len() < waiting.capacity() => waiting.push(*span),
+            _ => self.span_further(*span),
+        }
+    }
+
+    /// The same where there is no room for it yet.
+    #[cold]
+    fn span_further(&mut self, span: Span) {
         let lane = span.lane.0 as usize;
         if lane >= self.lanes.len() {
             self.lanes.resize_with(lane + 1, Vec::new);
         }
-        if self.lanes[lane].len() >= MOST_WAITING {
-            self.strays += self.lanes[lane].drain(..MOST_WAITING / 2).count() as u64;
+        let waiting = &mut self.lanes[lane];
+        if waiting.len() >= MOST_WAITING {
+            self.strays += waiting.drain(..MOST_WAITING / 2).count() as u64;
         }
-        self.lanes[lane].push(*span);
+        waiting.push(span);
     }
 
     /// Hands an iteration to `visit` with its spans, parents before children.

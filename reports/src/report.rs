@@ -26,7 +26,7 @@ pub use self::paired::{FEWEST_PAIRS, Interval};
 pub use self::rows::{Exported, iterations_csv};
 pub use self::table::table;
 
-use self::gather::{Gather, Share};
+use self::gather::Gather;
 use crate::allocator::Allocator;
 use crate::error::Result;
 use crate::gaps::LaneGaps;
@@ -38,6 +38,7 @@ use crate::limiting::{LimitingLane, limiting};
 use crate::passes::feed;
 use crate::queues::QueueRow;
 use crate::samples::CpuSamples;
+use crate::share::{Share, halves};
 use crate::sources::{Merged, Place};
 use crate::stages::{StageTable, Window};
 use crate::stragglers::Peer;
@@ -197,18 +198,11 @@ impl Report {
     }
 }
 
-/// Goes through the runs a second time, on two threads: each decodes all of it and gathers half of the lanes.
+/// Goes through the runs a second time.
 fn gathered(merged: &Merged) -> Result<Report> {
-    let gather = |first| {
-        let share = Share { first, of: 2 };
+    let (mine, theirs) = halves(|share| {
         let mut gather = merged.with_texts(|timeline| Gather::new(timeline, &merged.window, &merged.survey, share));
         merged.go(&mut gather).map(|()| gather)
-    };
-    let (mine, theirs) = std::thread::scope(|scope| {
-        let other = std::thread::Builder::new().spawn_scoped(scope, || gather(1)).ok();
-        let mine = gather(0);
-        // Where there was no thread, or it ended badly, which gathering gives no cause for, its half is gathered here.
-        (mine, other.and_then(|thread| thread.join().ok()).unwrap_or_else(|| gather(1)))
     });
     let mut mine = mine?;
     mine.join(theirs?);

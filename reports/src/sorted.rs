@@ -1,5 +1,7 @@
 //! Records in the order of time, out of a stream in which they come nearly so.
 
+use dflash_timeline::order;
+
 /// Records that are kept back: threads write what they have gathered every quarter of a second, one after the other.
 const KEPT: usize = 1 << 16;
 
@@ -35,8 +37,7 @@ impl<T> Sorted<T> {
 
     #[cold]
     fn hand_over(&mut self, kept: usize, mut take: impl FnMut(T)) {
-        // Stable, and quick on what is nearly sorted.
-        self.waiting.sort_by_key(|(time_ns, _)| *time_ns);
+        order::sort(&mut self.waiting, |(time_ns, _)| *time_ns);
         let ripe = self.waiting.len().saturating_sub(kept);
         self.waiting.drain(..ripe).for_each(|(_, item)| take(item));
     }

@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::kernels::{self, Capture};
 use crate::passes::{Take, Taking};
 use crate::queues;
+use crate::share::halves;
 use crate::survey::Survey;
 use crate::window::{Selection, Window};
 use dflash_timeline::record::{Anchor, Sample};
@@ -90,8 +91,12 @@ impl Merged {
 
     /// The first time through.
     fn look(&mut self, timed: bool) -> Result<()> {
-        let mut survey = Survey::new(&self.window);
-        self.go(&mut survey)?;
+        let (mine, theirs) = halves(|share| {
+            let mut survey = Survey::of_share(&self.window, share);
+            self.go(&mut survey).map(|()| survey)
+        });
+        let mut survey = mine?;
+        survey.join(theirs?);
         let missing = self.with_texts(|timeline| self.window.check_lanes(timeline).is_err());
         if timed && missing {
             // Lanes that did nothing meanwhile are known from other times.

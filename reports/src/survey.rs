@@ -4,6 +4,7 @@ use crate::allocator::STEADY_AFTER;
 use crate::gaps::Timed;
 use crate::passes::Take;
 use crate::scope::Scope;
+use crate::share::Share;
 use crate::walk::{Window, end_ns};
 use dflash_timeline::Timeline;
 use dflash_timeline::record::{CounterId, Iteration, Kind, LaneId, Mark, Sample, Span};
@@ -11,6 +12,7 @@ use dflash_timeline::record::{CounterId, Iteration, Kind, LaneId, Mark, Sample, 
 /// The first of two times through a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
+    share: Share,
     scope: Scope,
     /// First begin and last end of spans and iterations.
     pub extent: Option<(i64, i64)>,
@@ -58,6 +60,23 @@ pub(crate) struct CounterSurvey {
 impl Survey {
     pub(crate) fn new(window: &Window) -> Self {
         Self { scope: Scope::new(window), ..Self::default() }
+    }
+
+    /// A worker's part of it.
+    pub(crate) fn of_share(window: &Window, share: Share) -> Self {
+        Self { share, ..Self::new(window) }
+    }
+
+    /// Takes over the lanes of the other worker.
+    pub(crate) fn join(&mut self, other: Self) {
+        if let Some((begin, end)) = other.extent {
+            self.reaches(begin, end);
+        }
+        self.timed.join(other.timed);
+        self.lanes.resize_with(self.lanes.len().max(other.lanes.len()), LaneSurvey::default);
+        let theirs = (0..).zip(&mut self.lanes).zip(other.lanes).filter(|((id, _), _)| other.share.has(LaneId(*id)));
+        theirs.for_each(|((_, own), lane)| *own = lane);
+        self.iterations += other.iterations;
     }
 
     /// Of a timeline in memory.
@@ -114,13 +133,23 @@ impl Take for Survey {
         self.counters.resize(timeline.counters.len().max(self.counters.len()), CounterSurvey::default());
     }
 
-    #[inline]
+    fn wants(&self, lane: LaneId) -> bool {
+        self.share.has(lane)
+    }
+
+    #[inline(always)]
     fn span(&mut self, span: &Span) {
+        if !self.share.has(span.lane) {
+            return;
+        }
         self.reaches(span.begin_ns, span.begin_ns.saturating_add_unsigned(span.duration_ns));
         self.timed.learn(span);
     }
 
     fn iteration(&mut self, iteration: &Iteration) {
+        if !self.share.has(iteration.lane) {
+            return;
+        }
         let end = end_ns(iteration);
         self.reaches(iteration.begin_ns, end);
         let inside = self.scope.has(iteration);
@@ -147,6 +176,9 @@ impl Take for Survey {
 
     #[inline]
     fn sample(&mut self, sample: &Sample) {
+        if !self.share.is_first() {
+            return;
+        }
         let (CounterId(id), time) = (sample.counter, sample.time_ns);
         self.last_sample_ns = self.last_sample_ns.max(Some(time));
         let Some(counter) = self.counters.get_mut(id as usize).filter(|_| sample.value.is_finite()) else { return };

@@ -6,8 +6,10 @@ use crate::run_arg;
 use crate::show::{Beside, LogFormat, Watcher};
 use anyhow::{Result, bail};
 use dflash_reports::timeline::RunDir;
+use dflash_sys::StopFlag;
 use dflash_trainer::config::Config;
-use dflash_trainer::session::{TrainOptions, run_config, train, unfinished};
+use dflash_trainer::ranks::Launch;
+use dflash_trainer::session::{TrainOptions, Trained, run_config, train, unfinished};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -83,6 +85,7 @@ impl Args {
             commit: option_env!("DFLASH_COMMIT").map(str::to_owned),
             resume,
             given,
+            launch: Launch::from_env()?,
         })
     }
 
@@ -140,13 +143,23 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if let Some(trouble) = &trained.trouble {
         say(&format!("dflash: the recording is incomplete: {trouble}"));
     }
+    if trained.rank > 0 {
+        // Rank 0 says the rest for all.
+        return Ok(exit_code(&trained, stop));
+    }
     say(&match &trained.drafter {
         Some(drafter) => format!("{} steps; drafter in {}", trained.steps, drafter.display()),
         None if config.random.is_on() => format!("{} steps on random weights; no drafter is kept", trained.steps),
         None => format!("{} steps, simulated", trained.steps),
     });
     output::print(format!("{}\n", trained.run.path().display()).as_bytes())?;
-    Ok(if trained.stopped { stop.exit_code().map_or(ExitCode::SUCCESS, ExitCode::from) } else { ExitCode::SUCCESS })
+    Ok(exit_code(&trained, stop))
+}
+
+/// A training that a signal stopped ends with the signal's code.
+fn exit_code(trained: &Trained, stop: StopFlag) -> ExitCode {
+    let stopped = if trained.stopped { stop.exit_code() } else { None };
+    stopped.map_or(ExitCode::SUCCESS, ExitCode::from)
 }
 
 #[cfg(test)]

@@ -14,5 +14,6 @@ mod support;
 pub mod terminal;
 mod top;
 mod top_cost;
+mod top_text;
 mod trace;
 mod writing;

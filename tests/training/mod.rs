@@ -8,6 +8,7 @@ mod features;
 mod guards;
 mod packing;
 mod prepare;
+mod ranks;
 mod resume;
 mod running;
 mod sampling;

@@ -5,17 +5,25 @@ use crate::error::TrainError;
 use dflash_torch::{gpu_count, is_pinned, load_cuda, pinned};
 use tch::{Device, Kind, Tensor, kind::Element};
 
-/// The device that a configuration asks for.
+/// The device that a configuration asks for, in the only process.
+///
+/// # Errors
+/// As [`resolve_at`].
+pub fn resolve(choice: DeviceChoice) -> Result<Device, TrainError> {
+    resolve_at(choice, 0)
+}
+
+/// The device that a configuration asks for, in the process of a number on its host.
 ///
 /// # Errors
 /// It asks for a GPU that is not there; the error says why.
-pub fn resolve(choice: DeviceChoice) -> Result<Device, TrainError> {
+pub fn resolve_at(choice: DeviceChoice, local_rank: usize) -> Result<Device, TrainError> {
     let library = load_cuda();
     let gpus = gpu_count();
     match choice {
         DeviceChoice::Cpu => Ok(Device::Cpu),
-        DeviceChoice::Auto if gpus > 0 => Ok(Device::Cuda(0)),
-        DeviceChoice::Auto => Ok(Device::Cpu),
+        DeviceChoice::Auto if gpus == 0 => Ok(Device::Cpu),
+        DeviceChoice::Auto | DeviceChoice::OwnCuda => resolve(DeviceChoice::Cuda(local_rank)),
         DeviceChoice::Cuda(n) if n < gpus => Ok(Device::Cuda(n)),
         DeviceChoice::Sim(n) => Err(TrainError::Device {
             device: format!("sim:{n}"),

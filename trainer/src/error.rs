@@ -69,6 +69,9 @@ pub enum TrainError {
         /// Why.
         cause: String,
     },
+    /// Another process of the training, or how they were started.
+    #[error(transparent)]
+    Ranks(#[from] crate::ranks::RanksError),
     /// A checkpoint.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
@@ -92,6 +95,7 @@ impl TrainError {
         match self {
             Self::Lane { .. } | Self::Save { .. } => true,
             Self::Checkpoint(error) => error.while_writing(),
+            Self::Ranks(error) => error.while_running(),
             Self::Data(DataError::Io { source, .. }) | Self::Features(FeatureError::Io { source, .. }) => {
                 is_full(source)
             }

@@ -18,6 +18,7 @@ pub mod model;
 pub mod optim;
 pub mod pipeline;
 pub mod prepare;
+pub mod ranks;
 pub mod session;
 pub mod target;
 mod text_tools;

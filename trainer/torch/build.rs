@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[path = "../../build.rs"]
 mod rpath;
 
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 9] = [
     "stream.cpp",
     "event.cpp",
     "allocator.cpp",
@@ -16,6 +16,7 @@ const SOURCES: [&str; 8] = [
     "fused.cpp",
     "optimizer.cpp",
     "tensor.cpp",
+    "group.cpp",
 ];
 
 fn main() {
@@ -36,6 +37,8 @@ fn compile(include: &Path) {
     let abi = env::var("LIBTORCH_CXX11_ABI").unwrap_or_else(|_| "1".to_owned());
     let mut build = cc::Build::new();
     build.cpp(true).std("c++17").pic(true).warnings(true);
+    // native/gloo stands in for headers that libtorch's own mention and no wheel of it has.
+    build.include("native");
     // Kineto's headers are found beside it; -isystem, because libtorch's warnings are not ours to mend.
     for dir in [include.to_owned(), include.join("torch/csrc/api/include"), include.join("kineto")] {
         build.flag("-isystem").flag(dir);

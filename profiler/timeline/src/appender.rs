@@ -1,7 +1,7 @@
 //! A CSV file that is appended to.
 
 use std::fs::{self, File, Metadata};
-use std::io::{BufReader, BufWriter, Write};
+use std::io::{BufReader, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -11,8 +11,29 @@ use crate::table::{ends_torn, malformed};
 /// Appends lines to a file; its header is written once, when the file is new.
 #[derive(Debug)]
 pub(crate) struct Appender {
-    csv: csv::Writer<BufWriter<File>>,
+    csv: csv::Writer<Whole>,
     path: PathBuf,
+}
+
+/// Lines that wait for a flush, and then go into the file with one write: other ranks append to the same file, and must not
+/// get into the middle of a line.
+#[derive(Debug)]
+struct Whole {
+    file: File,
+    lines: Vec<u8>,
+}
+
+impl Write for Whole {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.lines.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        // What a full disk refuses is lost, not written twice.
+        let lines = std::mem::take(&mut self.lines);
+        self.file.write_all(&lines)
+    }
 }
 
 impl Appender {
@@ -20,7 +41,7 @@ impl Appender {
     pub(crate) fn open(path: &Path, header: &[String]) -> Result<Self> {
         let file = open_held(path).map_err(Error::io(path, "append to it"))?;
         let (length, torn) = ends_torn(path)?;
-        let mut file = BufWriter::new(file);
+        let mut file = Whole { file, lines: Vec::new() };
         if length > 0 {
             check_header(path, header)?;
         }
@@ -48,12 +69,12 @@ impl Appender {
 
     /// Bytes in the file, without what waits to be flushed.
     pub(crate) fn length(&self) -> u64 {
-        self.csv.get_ref().get_ref().metadata().map_or(0, |of| of.len())
+        self.csv.get_ref().file.metadata().map_or(0, |of| of.len())
     }
 
     /// Keeps others from appending to the file, unless some do. Ends with what is returned.
     pub(crate) fn alone(&self) -> Option<Alone<'_>> {
-        let file = self.csv.get_ref().get_ref();
+        let file = &self.csv.get_ref().file;
         file.try_lock().is_ok().then_some(Alone(file))
     }
 }

@@ -11,7 +11,7 @@ use crate::dictionary::{Dictionary, Ids, Local};
 use crate::encode::{KINDS, LaneState, tag};
 use crate::format::Header;
 use crate::record::{Flow, FlowEnd, Iteration, LaneId};
-use crate::varint::{Input, ROOM, Room};
+use crate::varint::{Input, ROOM, Room, unzigzag};
 use crate::visit::Visit;
 
 /// Bytes that must follow a payload, whatever they are: so a record can be read without looking where the payload ends.
@@ -194,7 +194,8 @@ impl<'a, 'v, V: Visit> Decoder<'a, 'v, V> {
         let kind = *KINDS.get(usize::try_from(kind).ok()?)?;
         let state = self.states.lanes.get_mut(usize::try_from(local).ok()?)?;
         let (number, begin_ns) = state.next_iteration();
-        let number = number.wrapping_add_signed(input.signed()?);
+        // Mostly the one of the lane's last span.
+        let number = number.wrapping_add_signed(unzigzag(input.small()?));
         let begin_ns = begin_ns.wrapping_add(input.signed()?);
         let end_ns = state.end_ns.wrapping_add(input.signed()?);
         let duration_ns = end_ns.wrapping_sub(begin_ns).cast_unsigned();

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IoSlice, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -106,13 +106,14 @@ impl Files {
         Ok(true)
     }
 
-    /// Writes a block of `records` records.
-    pub(crate) fn write(&mut self, block: &[u8], records: u64) -> Result<()> {
-        self.file.write_all(block).map_err(Error::io(&self.path, "write it"))?;
-        self.current.bytes += block.len() as u64;
+    /// Writes a block of `records` records, which lies in three parts, with one write.
+    pub(crate) fn write(&mut self, block: [&[u8]; 3], records: u64) -> Result<()> {
+        write_all(&self.file, &block).map_err(Error::io(&self.path, "write it"))?;
+        let bytes = block.iter().map(|part| part.len() as u64).sum::<u64>();
+        self.current.bytes += bytes;
         self.current.blocks += 1;
         self.current.records += records;
-        self.bytes += block.len() as u64;
+        self.bytes += bytes;
         // What cannot be deleted now is tried again at the next block; it is in nobody's way.
         self.doomed.retain(|path| fs::remove_file(path).is_err_and(|e| e.kind() != ErrorKind::NotFound));
         if let Some(syncer) = &mut self.syncer {
@@ -149,6 +150,22 @@ impl Files {
             self.doomed.push(path);
         }
     }
+}
+
+/// Writes all parts behind each other: at once, if the system takes all.
+fn write_all(mut file: &File, parts: &[&[u8]; 3]) -> std::io::Result<()> {
+    let mut slices = parts.map(IoSlice::new);
+    let mut rest = slices.as_mut_slice();
+    IoSlice::advance_slices(&mut rest, 0);
+    while !rest.is_empty() {
+        match file.write_vectored(rest) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(count) => IoSlice::advance_slices(&mut rest, count),
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
 }
 
 /// Creates the first segment from `number` on that does not exist.

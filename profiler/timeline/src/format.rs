@@ -63,8 +63,8 @@ pub(crate) enum Frame {
     Bad,
 }
 
-/// Puts header and payload as one block into `block`, ready to be written.
-pub(crate) fn frame(header: &Header, payload: [&[u8]; 2], block: &mut Vec<u8>) {
+/// The header of a block with this payload, as it stands in the file.
+pub(crate) fn head(header: &Header, payload: [&[u8]; 2]) -> [u8; HEADER] {
     let mut head = [0; HEADER];
     head[..4].copy_from_slice(&MAGIC);
     head[4..8].copy_from_slice(&[VERSION, u8::from(header.end), header.codec, header.stream]);
@@ -74,11 +74,9 @@ pub(crate) fn frame(header: &Header, payload: [&[u8]; 2], block: &mut Vec<u8>) {
     }
     head[28..36].copy_from_slice(&header.first_ns.to_le_bytes());
     head[36..44].copy_from_slice(&header.last_ns.to_le_bytes());
-    block.clear();
-    block.extend_from_slice(&head);
-    payload.iter().for_each(|part| block.extend_from_slice(part));
-    let crc = crc32c::crc32c_append(crc32c::crc32c(&head[..CRC_AT]), &block[HEADER..]);
-    block[CRC_AT..HEADER].copy_from_slice(&crc.to_le_bytes());
+    let crc = payload.iter().fold(crc32c::crc32c(&head[..CRC_AT]), |crc, part| crc32c::crc32c_append(crc, part));
+    head[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
+    head
 }
 
 /// Looks at `bytes`, which begin where a block should, and checks it.
@@ -125,13 +123,12 @@ pub(crate) fn parse(head: &[u8; HEADER]) -> Option<Header> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Frame, HEADER, Header, VERSION, frame, look};
+    use super::{Frame, HEADER, Header, VERSION, head, look};
 
     fn sample() -> (Header, Vec<u8>) {
         let header = Header { rank: 3, sequence: 7, length: 5, raw_length: 5, records: 1, ..Header::default() };
-        let mut block = Vec::new();
-        frame(&header, [b"hel", b"lo"], &mut block);
-        (header, block)
+        let head = head(&header, [b"hel", b"lo"]);
+        (header, [head.as_slice(), b"hello"].concat())
     }
 
     #[test]

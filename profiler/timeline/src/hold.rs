@@ -103,13 +103,22 @@ impl<V: Visit> Hold<'_, V> {
 }
 
 impl<V: Visit> Visit for Hold<'_, V> {
-    #[inline]
+    fn wants(&self, lane: LaneId) -> bool {
+        self.visit.wants(lane)
+    }
+
+    // See `Tee`.
+    #[inline(always)]
     fn span(&mut self, span: Span) {
         if self.held.lanes.is_empty() { self.visit.span(span) } else { self.hold(span.lane, OfLane::Span(span)) }
     }
 
     fn iteration(&mut self, iteration: Iteration) {
-        self.hold(iteration.lane, OfLane::Iteration(iteration));
+        if self.held.lanes.is_empty() {
+            self.visit.iteration(iteration);
+        } else {
+            self.hold(iteration.lane, OfLane::Iteration(iteration));
+        }
     }
 
     fn later(&mut self, time: LaterTime) {

@@ -20,7 +20,7 @@ mod later;
 mod listing;
 mod manifest;
 pub mod metrics;
-mod order;
+pub mod order;
 mod pack;
 mod part;
 mod parts;

@@ -7,7 +7,7 @@ const MOVES: usize = 16;
 ///
 /// Records come nearly in order: a span is written when it ends, so that it stands a few places behind the ones that it
 /// holds. Each is moved to its place, which costs next to nothing; if much is moved, the rest is sorted as any list.
-pub(crate) fn sort<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
+pub fn sort<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     let mut moves = MOVES * items.len();
     for at in 1..items.len() {
         let own = key(&items[at]);

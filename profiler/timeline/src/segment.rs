@@ -31,8 +31,6 @@ pub struct SegmentWriter {
     block: Encoder,
     local: Local,
     regular: Regular,
-    /// The block as it goes to the file.
-    framed: Vec<u8>,
     /// Dates the attempt; repeated in each segment, since the first one may be deleted.
     first_anchor: Option<Anchor>,
     /// Records of the lanes that stand in written blocks, and in the block in the making.
@@ -78,7 +76,6 @@ impl SegmentWriter {
             block: Encoder::of_rank(rank),
             local: Local::default(),
             regular: Regular::default(),
-            framed: Vec::new(),
             first_anchor: None,
             written: 0,
             pending: 0,
@@ -220,6 +217,7 @@ impl SegmentWriter {
         self.write_if_full()
     }
 
+    #[inline]
     fn write_if_full(&mut self) -> Result<()> {
         if self.block.length() < BLOCK_BYTES { Ok(()) } else { self.write_block(false) }
     }

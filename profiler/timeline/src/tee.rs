@@ -1,7 +1,9 @@
 //! Records on their way to a visitor.
 
 use crate::part::Window;
-use crate::record::{Anchor, Awaited, DeviceAnchor, Flow, Iteration, LaterTime, Mark, Sample, Span, StackSample};
+use crate::record::{
+    Anchor, Awaited, DeviceAnchor, Flow, Iteration, LaneId, LaterTime, Mark, Sample, Span, StackSample,
+};
 use crate::visit::{Account, Visit};
 
 /// Hands records on, less what lies outside of the window; accounts are noted, too.
@@ -21,7 +23,12 @@ impl<V> Tee<'_, V> {
 }
 
 impl<V: Visit> Visit for Tee<'_, V> {
-    #[inline]
+    fn wants(&self, lane: LaneId) -> bool {
+        self.visit.wants(lane)
+    }
+
+    // A span that goes through memory on its way waits for itself there: it is to stay in registers.
+    #[inline(always)]
     fn span(&mut self, span: Span) {
         if self.wanted(span.begin_ns, span.duration_ns) {
             self.visit.span(span);

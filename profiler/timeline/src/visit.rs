@@ -1,6 +1,6 @@
 //! What a reader may do with records as they come.
 
-use crate::record::{Anchor, DeviceAnchor, Expired, Flow, Iteration, LaneTotals, Mark, OpenSpan, Sample, Span};
+use crate::record::{Anchor, DeviceAnchor, Expired, Flow, Iteration, LaneId, LaneTotals, Mark, OpenSpan, Sample, Span};
 use crate::record::{Awaited, LaterTime, StackSample, Totals};
 use crate::timeline::Timeline;
 
@@ -11,6 +11,12 @@ pub trait Visit {
     /// Names, lanes or counters have come that the records after this call may use.
     fn texts(&mut self, timeline: &Timeline) {
         let _ = timeline;
+    }
+    /// Whether spans of a lane are of use. Most of those that are not are passed by, which is quicker than to hand them
+    /// over; some come all the same.
+    fn wants(&self, lane: LaneId) -> bool {
+        let _ = lane;
+        true
     }
     /// A span.
     fn span(&mut self, span: Span) {

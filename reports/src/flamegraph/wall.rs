@@ -40,6 +40,10 @@ impl Take for Wall {
         self.scope.texts(timeline);
     }
 
+    fn wants(&self, lane: LaneId) -> bool {
+        self.scope.has_lane(lane)
+    }
+
     fn span(&mut self, span: &Span) {
         if self.scope.has_lane(span.lane) {
             self.passes.span(span);

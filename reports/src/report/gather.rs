@@ -9,6 +9,7 @@ use crate::limiting::limiting;
 use crate::passes::{Passes, Take};
 use crate::samples::CpuSamples;
 use crate::scope::Scope;
+use crate::share::Share;
 use crate::sorted::Sorted;
 use crate::survey::Survey;
 use crate::verdict::verdict;
@@ -17,22 +18,6 @@ use crate::words::Words;
 use crate::{allocator, gaps, goodput, gpu, queues, stages, stragglers};
 use dflash_timeline::Timeline;
 use dflash_timeline::record::{Flow, Iteration, LaneId, Mark, Sample, Span, StackSample};
-
-/// Which lanes a worker looks at: every `of`-th from `first` on. The first worker takes what belongs to no lane, too.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Share {
-    pub first: u32,
-    pub of: u32,
-}
-
-impl Share {
-    pub(crate) const ALL: Self = Self { first: 0, of: 1 };
-
-    #[inline]
-    fn has(self, LaneId(lane): LaneId) -> bool {
-        lane % self.of == self.first
-    }
-}
 
 /// The second of two times through a stream.
 pub(crate) struct Gather<'a> {
@@ -83,8 +68,9 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// Takes over the lanes of another worker.
+    /// Takes over the lanes of the other worker, and the hand-offs.
     pub(crate) fn join(&mut self, other: Self) {
+        (self.flows, self.handoffs) = (other.flows, other.handoffs);
         self.passes.join(&other.passes);
         self.stages.join(other.stages);
         self.goodput.join(other.goodput);
@@ -141,7 +127,11 @@ impl Take for Gather<'_> {
         self.counter_ranks.extend(timeline.counters[known..].iter().map(|counter| counter.rank));
     }
 
-    #[inline]
+    fn wants(&self, lane: LaneId) -> bool {
+        self.share.has(lane)
+    }
+
+    #[inline(always)]
     fn span(&mut self, span: &Span) {
         // A window's warnings are about all lanes: spans without a place are counted of each.
         if self.share.has(span.lane) {
@@ -169,7 +159,7 @@ impl Take for Gather<'_> {
 
     #[inline]
     fn sample(&mut self, sample: &Sample) {
-        if self.share.first > 0 || !self.scope.has_time(sample.time_ns) {
+        if !self.share.is_first() || !self.scope.has_time(sample.time_ns) {
             return;
         }
         let rank = self.counter_ranks.get(sample.counter.0 as usize).copied().unwrap_or(0);
@@ -178,7 +168,7 @@ impl Take for Gather<'_> {
     }
 
     fn flow(&mut self, flow: &Flow) {
-        if self.share.first > 0 {
+        if !self.share.is_last() {
             return;
         }
         let rank = self.lane_ranks.get(flow.lane.0 as usize).copied().unwrap_or(0);
@@ -187,14 +177,14 @@ impl Take for Gather<'_> {
     }
 
     fn mark(&mut self, mark: &Mark) {
-        let ours = self.share.first == 0 && self.scope.has_time(mark.time_ns);
+        let ours = self.share.is_first() && self.scope.has_time(mark.time_ns);
         if ours && cost::about(mark, None).is_some() {
             self.marks.push(mark.clone());
         }
     }
 
     fn stack(&mut self, stack: &StackSample) {
-        if self.share.first == 0 {
+        if self.share.is_first() {
             self.stacks.0 += 1;
             self.stacks.1 += u64::from(stack.lane.is_none());
         }

@@ -4,7 +4,7 @@ use super::Place;
 use crate::intern::Places;
 use crate::passes::{Take, settled};
 use dflash_timeline::record::{
-    Anchor, Counter, CounterId, Flow, Iteration, Lane, LaneId, Mark, NameId, Sample, Span, StackSample,
+    Anchor, Counter, CounterId, DeviceTime, Flow, Iteration, Lane, LaneId, Mark, NameId, Sample, Span, StackSample,
 };
 use dflash_timeline::{Health, Timeline};
 use std::hash::Hash;
@@ -119,14 +119,19 @@ impl<T: Take> Take for Moving<'_, T> {
         self.take.texts(all);
     }
 
-    #[inline]
+    fn wants(&self, lane: LaneId) -> bool {
+        self.take.wants(self.lane(lane))
+    }
+
+    // Inlined down to where it is kept, a span stays in registers. Written and read again at once it waits for itself: with
+    // other widths the processor cannot hand on what it has not stored yet. That took longer than decoding.
+    #[inline(always)]
     fn span(&mut self, span: &Span) {
-        let mut span = *span;
-        (span.name, span.lane, span.begin_ns) = (self.name(span.name), self.lane(span.lane), self.time(span.begin_ns));
-        if let Some(device) = &mut span.device {
-            device.begin_ns = device.begin_ns.saturating_add(self.place.shift_ns);
-        }
-        self.take.span(&span);
+        let Span { name, lane, iteration, index, depth, begin_ns, duration_ns, device } = *span;
+        let (name, lane, begin_ns) = (self.name(name), self.lane(lane), self.time(begin_ns));
+        let device =
+            device.map(|device| DeviceTime { begin_ns: self.time(device.begin_ns), duration_ns: device.duration_ns });
+        self.take.span(&Span { name, lane, iteration, index, depth, begin_ns, duration_ns, device });
     }
 
     fn iteration(&mut self, iteration: &Iteration) {

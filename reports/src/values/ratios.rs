@@ -1,15 +1,15 @@
 //! The median of many ratios, in little room.
 
 use super::EXACT;
+use crate::quick::QuickMap;
 use crate::stats::median;
-use std::collections::BTreeMap;
 
 /// Ratios, of which the median is asked for: exact up to [`EXACT`] of them, then off by at most 0.4 %.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ratios {
     all: Vec<f32>,
     /// Counts by sign, exponent and eight bits below, once there are many.
-    counts: BTreeMap<u32, u64>,
+    counts: QuickMap<u32, u64>,
     count: u64,
 }
 
@@ -38,8 +38,10 @@ impl Ratios {
         if self.counts.is_empty() {
             return median(&self.all.iter().copied().map(f64::from).collect::<Vec<_>>());
         }
+        let mut counts: Vec<(&u32, &u64)> = self.counts.iter().collect();
+        counts.sort_unstable();
         let mut below = 0;
-        let middle = self.counts.iter().find(|(_, count)| {
+        let middle = counts.into_iter().find(|(_, count)| {
             below += **count;
             below > self.count / 2
         });

@@ -1,7 +1,7 @@
 //! A report that goes through the stream says what one says that has all of it in memory.
 
 use crate::busy::Busy;
-use dflash_reports::flamegraph::{By, Graph, Time};
+use dflash_reports::flamegraph::{By, Graph, Options, Time};
 use dflash_reports::history::History;
 use dflash_reports::report::{Charts, Report, html, table};
 use dflash_reports::sources::read_part;
@@ -173,6 +173,15 @@ fn a_gigabyte() {
             assert!(report.stages.lanes[0].iterations > 1_000);
         }),
     );
+    for (what, time) in [("flame graph of wall time", Time::Wall), ("flame graph of device time", Time::Device)] {
+        timed(
+            what,
+            Box::new(|| {
+                let (graph, _) = Graph::of_run(&run, &Selection::default(), time, By::Lane).unwrap();
+                assert!(graph.svg(&Options::default()).unwrap().len() > 10_000);
+            }),
+        );
+    }
     timed(
         "report as a page",
         Box::new(|| {

@@ -45,9 +45,9 @@ const ON_THE_WAY: [&str; 12] = [
 pub struct Identity(BTreeMap<String, Value>);
 
 impl Identity {
-    /// Of a training by `config` on what `key` stands for.
+    /// Of a training by `config` on what `key` stands for, with so many drafters in all its processes.
     #[must_use]
-    pub fn new(config: &Config, key: &Key) -> Self {
+    pub fn new(config: &Config, key: &Key, drafters: usize) -> Self {
         let mut parts = BTreeMap::new();
         for (section, keys) in
             serde_json::to_value(config).ok().as_ref().and_then(Value::as_object).into_iter().flatten()
@@ -60,9 +60,15 @@ impl Identity {
             }
         }
         // They share out a step's samples.
-        parts.insert("number of drafters".to_owned(), config.pipeline.drafters().len().into());
+        parts.insert("number of drafters".to_owned(), drafters.into());
         parts.extend(key.parts.iter().map(|(name, part)| (format!("prepared from {name}"), part.clone().into())));
         Self(parts)
+    }
+
+    /// What of it the processes of a training compare: the rest follows from the configuration.
+    pub(crate) fn prepared(&self) -> BTreeMap<String, Value> {
+        let prepared = self.0.iter().filter(|(name, _)| name.starts_with("prepared from "));
+        prepared.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
     /// Every name with another value in `now`, with both; empty: they are the same. Of the keys that can be changed on the way,
@@ -123,19 +129,19 @@ mod tests {
     #[test]
     fn what_decides_the_weights_is_compared_and_the_rest_is_not() {
         let key = |target: &str| ContentKey::new().digest("model.safetensors", target).finish();
-        let there = Identity::new(&Config::default(), &key("aa"));
+        let there = Identity::new(&Config::default(), &key("aa"), 1);
         let mut config = Config::default();
         config.pipeline.hs_queue += 1;
         config.profile.log_every += 1;
         config.run.name = "other".to_owned();
         config.drafter.init = "where/it/lay".into();
-        assert_eq!(there.differences(&Identity::new(&config, &key("aa")), &[]), "");
+        assert_eq!(there.differences(&Identity::new(&config, &key("aa"), 1), &[]), "");
         let mut older = there.clone();
         older.0.insert("drafter.init".to_owned(), "moved/since".into());
-        assert_eq!(older.differences(&Identity::new(&config, &key("aa")), &[]), "");
+        assert_eq!(older.differences(&Identity::new(&config, &key("aa"), 1), &[]), "");
         config.train.batch = 9;
         config.train.steps = 7;
-        let now = Identity::new(&config, &key("bb"));
+        let now = Identity::new(&config, &key("bb"), 1);
         let given = ["train.steps".to_owned(), "train.batch".to_owned()];
         assert_eq!(there.changes(&now, &given), ["changed: train.steps is 7 from here on, 1000 before"]);
         assert!(there.differences(&now, &[]).ends_with("7 now (--set train.steps=7 changes it on purpose)"));

@@ -66,6 +66,8 @@ fn problems(c: &Config) -> Vec<(&'static str, &'static str, Problem)> {
         ("pipeline", "batch_queue", at_least_one(p.batch_queue)),
         ("pipeline", "hs_queue", at_least_one(p.hs_queue)),
         ("pipeline", "hs_queue_bytes", size(&p.hs_queue_bytes)),
+        ("pipeline", "join_seconds", at_least_one(p.join_seconds as usize)),
+        ("pipeline", "silence_seconds", at_least_one(p.silence_seconds as usize)),
         ("pipeline", "feature_bytes", size(&p.feature_bytes)),
         ("profile", "log_every", at_least_one(c.profile.log_every)),
         (

@@ -233,6 +233,18 @@ words! {
 }
 
 words! {
+    /// What adds up gradients over processes.
+    Reduce {
+        /// NCCL where each process trains on a GPU of its own and has the library, else Gloo.
+        Auto,
+        /// By way of main memory.
+        Gloo,
+        /// From GPU to GPU.
+        Nccl,
+    }
+}
+
+words! {
     /// How often a copy of a batch's hidden states is waited for.
     Synchronisation {
         /// Once: the taps are joined and copied together.
@@ -276,14 +288,16 @@ words! {
     }
 }
 
-/// A device, written `auto`, `cpu`, `cuda:N` or `sim:N`.
+/// A device, written `auto`, `cpu`, `cuda`, `cuda:N` or `sim:N`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum DeviceChoice {
-    /// The first GPU, else the CPU.
+    /// As `cuda` where there is a GPU, else the CPU.
     Auto,
     /// The CPU.
     Cpu,
+    /// The first GPU; of several processes, the one of this process's number on its host.
+    OwnCuda,
     /// A GPU by its number.
     Cuda(usize),
     /// A simulated device by its number.
@@ -297,7 +311,7 @@ impl TryFrom<String> for DeviceChoice {
         match text.as_str() {
             "auto" => Ok(Self::Auto),
             "cpu" => Ok(Self::Cpu),
-            "cuda" => Ok(Self::Cuda(0)),
+            "cuda" => Ok(Self::OwnCuda),
             "sim" => Ok(Self::Sim(0)),
             _ => text
                 .split_once(':')
@@ -317,6 +331,7 @@ impl From<DeviceChoice> for String {
         match device {
             DeviceChoice::Auto => "auto".to_owned(),
             DeviceChoice::Cpu => "cpu".to_owned(),
+            DeviceChoice::OwnCuda => "cuda".to_owned(),
             DeviceChoice::Cuda(n) => format!("cuda:{n}"),
             DeviceChoice::Sim(n) => format!("sim:{n}"),
         }

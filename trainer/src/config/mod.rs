@@ -16,7 +16,7 @@ pub(crate) use check_sim::{Planted, planted};
 pub use enums::{AnchorRule, AsyncPostprocess, DecayShape, Delivery, LayerType, MaskForm, NoiseKind, NoiseSchedule};
 pub use enums::{DeviceChoice, Dtype, FeatureCache, Level, NormReading, Optimizer, Regenerate, Schedule, Supervise};
 pub use enums::{DocumentIds, OnStop};
-pub use enums::{Objective, Reduction, Synchronisation, Transport, Vocabulary, WindowRule};
+pub use enums::{Objective, Reduce, Reduction, Synchronisation, Transport, Vocabulary, WindowRule};
 pub use load::ConfigError;
 pub use markdown::markdown;
 pub use section::Key;
@@ -245,6 +245,13 @@ section! {
         /// Whether packing and copying have a lane `post:i` of their own, so that the target runs on meanwhile: `on`, `off`,
         /// or `auto`: with targets on GPUs.
         async_postprocess: AsyncPostprocess = AsyncPostprocess::Auto,
+        /// What adds up gradients over several processes: `gloo` (by way of main memory), `nccl` (from GPU to GPU), or
+        /// `auto`: NCCL where each process trains on a GPU of its own and finds libnccl.so.2.
+        reduce: Reduce = Reduce::Auto,
+        /// Of several processes: seconds that each waits at the start until all have come.
+        join_seconds: u64 = 600,
+        /// Of several processes: one that gives no sign of life for so many seconds ends the training.
+        silence_seconds: u64 = 30,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Puts the lanes together, and takes them apart again whatever happens.
 
-use super::collective::{Collective, Threads};
+use super::collective::{Across, Collective, Ranked, Threads};
 use super::drafter_loop::{self, DrafterTrainLoop, Learnt, Made};
 use super::order::Order;
 use super::post_loop::{self, PostLoop};
@@ -52,12 +52,12 @@ pub(super) fn work<W: World>(
     shared: &Shared<'_, W>,
     crew: Crew<W>,
     (order, batch): (Order, usize),
-    csv: MetricsLog,
+    (across, csv): (Option<Across>, Option<MetricsLog>),
     stop: Stop<'_>,
     make: MakeLane<'_>,
 ) -> Result<Worked<W>, TrainError> {
-    let names: Vec<String> = (0..crew.drafters.len()).map(drafter_loop::lane).collect();
-    let mut csv = Some(csv);
+    let members = group(shared, crew.drafters.len(), across);
+    let mut csv = csv;
     std::thread::scope(|scope| {
         let start = Starter { scope, shared, make };
         let mut makers = Vec::new();
@@ -67,9 +67,9 @@ pub(super) fn work<W: World>(
             start.target(index, worker, &mut makers)?;
         }
         let mut drafters = Vec::new();
-        for ((device, work), member) in crew.drafters.into_iter().zip(Threads::group(&names)) {
-            let name = drafter_loop::lane(member.rank());
-            let drafter = DrafterTrainLoop::new(shared, work, Box::new(member), csv.take());
+        for (index, ((device, work), member)) in crew.drafters.into_iter().zip(members).enumerate() {
+            let name = drafter_loop::lane(index);
+            let drafter = DrafterTrainLoop::new(shared, work, index, member, csv.take());
             drafters.push(start.lane(&name, &device, move || drafter.run())?);
         }
         watch(shared, stop, &drafters);
@@ -82,6 +82,19 @@ pub(super) fn work<W: World>(
         let seconds = made.into_iter().collect::<Result<Vec<_>, _>>()?;
         Ok(worked(ended.into_iter().collect::<Result<Vec<_>, _>>()?, seconds))
     })
+}
+
+/// The drafters' ends of their group, which may have members in other processes.
+fn group<W: World>(shared: &Shared<'_, W>, drafters: usize, across: Option<Across>) -> Vec<Box<dyn Collective>> {
+    let names: Vec<String> = (0..drafters).map(drafter_loop::lane).collect();
+    let among = shared.among;
+    match across {
+        None => Threads::group(&names).into_iter().map(|member| Box::new(member) as Box<dyn Collective>).collect(),
+        Some(across) => Ranked::group(&names, across, among.first, among.all)
+            .into_iter()
+            .map(|member| Box::new(member) as Box<dyn Collective>)
+            .collect(),
+    }
 }
 
 fn worked<W: World>(drafters: Vec<(String, Learnt<W::Drafter>)>, makers: Vec<(String, f64)>) -> Worked<W> {

@@ -4,7 +4,7 @@ mod evaluate;
 mod report;
 
 use super::HiddenStates;
-use super::collective::{Collective, Leave, Threads};
+use super::collective::{Collective, Ended, Leave, Threads};
 use super::shared::Shared;
 use super::skips::{self, Skips};
 use super::target_loop::{Depths, HIDDEN_STATES_FLOW};
@@ -22,6 +22,8 @@ pub(super) fn lane(index: usize) -> String {
 /// One training step for every batch of hidden states.
 pub(super) struct DrafterTrainLoop<'a, W: World> {
     shared: &'a Shared<'a, W>,
+    /// Number among the drafters of this process.
+    index: usize,
     lane: String,
     work: W::Drafter,
     group: Box<dyn Collective>,
@@ -42,6 +44,8 @@ enum Fault {
     Work(String),
     /// Too many steps in a row were skipped: the weights are those before them, and good.
     Skips,
+    /// Another process is gone: what was learnt up to here is good.
+    Gone(String),
 }
 
 /// What a drafter's loop leaves.
@@ -70,6 +74,7 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
     pub(super) fn new(
         shared: &'a Shared<'a, W>,
         work: W::Drafter,
+        index: usize,
         group: Box<dyn Collective>,
         csv: Option<MetricsLog>,
     ) -> Self {
@@ -77,7 +82,8 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
         let made = Made { steps: shared.first, ..Made::default() };
         Self {
             shared,
-            lane: lane(group.rank()),
+            index,
+            lane: lane(index),
             work,
             group,
             csv,
@@ -105,7 +111,7 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
         self.made.seconds = began.elapsed().as_secs_f64();
         self.group.leave(if ended.is_ok() { Leave::Done } else { Leave::Failed });
         match ended {
-            Err(Fault::Work(cause)) => Err(cause),
+            Err(Fault::Work(cause) | Fault::Gone(cause)) => Err(cause),
             // The first drafter says so for all, which make and skip the same steps: it knows the last checkpoint.
             Err(Fault::Skips) if self.group.rank() == 0 => {
                 Err(skips::end_text(self.made.steps, self.work.newest().as_deref()))
@@ -129,9 +135,14 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
             guard.tokens(own);
             self.work.backward(&states).map_err(Fault::Work)?;
             // A step that not all drafters can make is nobody's.
-            if self.group.size() > 1 && self.work.reduce(self.group.as_mut()).is_err() {
+            if self.group.size() > 1
+                && let Err(ended) = self.work.reduce(self.group.as_mut())
+            {
                 guard.kind(Kind::Drain);
-                return self.last_figures();
+                return match ended {
+                    Ended::Gone(gone) => Err(Fault::Gone(gone.to_string())),
+                    Ended::Left(_) | Ended::Failed(_) => self.last_figures(),
+                };
             }
             self.made.tokens += own;
             if !(batch + 1).is_multiple_of(self.shared.accumulate) {
@@ -158,7 +169,7 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
     fn wait(&mut self) -> Option<(HiddenStates<W::Taps>, super::Depth)> {
         let _span = span!("drafter.wait");
         let began = Instant::now();
-        let taken = self.shared.hidden_states.take(if self.shared.strict { self.group.rank() } else { 0 });
+        let taken = self.shared.hidden_states.take(if self.shared.strict { self.index } else { 0 });
         self.waits.seconds += began.elapsed().as_secs_f64();
         taken
     }

@@ -2,7 +2,7 @@
 
 use super::Batch;
 use super::order::Order;
-use super::shared::Shared;
+use super::shared::{Among, Shared};
 use super::work::{Load, World};
 use dflash_profiler::{begin_iteration, flow_put, span, timeline::record::Kind};
 use std::collections::HashSet;
@@ -23,7 +23,7 @@ pub(super) fn load<W: World>(
 ) -> Result<f64, String> {
     let depth = shared.profiler.counter("queue.batches.depth", "items");
     let began = Instant::now();
-    let (drafters, of_step) = (shared.drafters as u64, shared.step_batches());
+    let (drafters, of_step, among) = (shared.drafters as u64, shared.step_batches(), shared.among);
     let first = shared.first as u64 * of_step;
     let mut picked = Vec::new();
     let there = (0..shared.samples.len()).filter(|&sample| work.has(sample)).collect();
@@ -36,7 +36,7 @@ pub(super) fn load<W: World>(
             if number.is_multiple_of(drafters) {
                 picked = order.next();
             }
-            let samples = share(&picked, (number % drafters) as usize, batch);
+            let samples = share(&picked, among.first + (number % drafters) as usize, batch);
             work.fetch(&samples)?;
             samples
         };
@@ -44,7 +44,7 @@ pub(super) fn load<W: World>(
             let _span = span!("load.pack");
             let rows: Vec<&[i64]> = samples.iter().map(|&i| shared.samples[i].ids.as_slice()).collect();
             let (ids, unread) = (work.pack(&rows)?, seen.unread(&samples));
-            let first_row = number % of_step * batch as u64;
+            let first_row = among.row(number % of_step, drafters) * batch as u64;
             Batch { number, step: number / of_step, first_row, samples, unread, ids }
         };
         {
@@ -62,6 +62,13 @@ pub(super) fn load<W: World>(
     }
     shared.batches.close();
     Ok(began.elapsed().as_secs_f64())
+}
+
+impl Among {
+    /// Number of a step's batch among those of all processes: of each pick for all drafters this process has `drafters`.
+    fn row(self, batch: u64, drafters: u64) -> u64 {
+        batch / drafters * self.all as u64 + self.first as u64 + batch % drafters
+    }
 }
 
 /// A drafter's part of the samples that were picked for all. The last ones of an epoch may be too few for all.
@@ -91,6 +98,16 @@ mod tests {
     fn a_step_is_shared_out_in_order_and_the_last_may_get_none() {
         let step = [7, 8, 9];
         assert_eq!([0, 1, 2].map(|drafter| share(&step, drafter, 2)), [vec![7, 8], vec![9], vec![]]);
+    }
+
+    #[test]
+    fn processes_number_a_steps_batches_as_one_process_would() {
+        // Two picks a step; three drafters, of which the second process has two.
+        let (one, two) = (Among { first: 0, all: 3 }, Among { first: 1, all: 3 });
+        assert_eq!([0, 1].map(|batch| one.row(batch, 1)), [0, 3]);
+        assert_eq!([0, 1, 2, 3].map(|batch| two.row(batch, 2)), [1, 2, 4, 5]);
+        let alone = Among { first: 0, all: 3 };
+        assert_eq!([0, 1, 2, 3, 4, 5].map(|batch| alone.row(batch, 3)), [0, 1, 2, 3, 4, 5]);
     }
 
     #[test]

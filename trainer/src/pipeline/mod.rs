@@ -31,6 +31,7 @@ pub use held_out::HeldOut;
 pub use observe::{LaneReport, Observer, StageMean, Step};
 pub use queue::{BufferedHSQueue, Depth, Room};
 pub use run::{Outcome, Parts, Stop, Text, run};
+pub use shared::Among;
 pub use sim::{Simulated, Simulation, simulate};
 pub use step::{DrafterStep, Share, Stepped, Update};
 

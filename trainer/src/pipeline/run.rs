@@ -1,10 +1,12 @@
 //! The pipeline on real models.
 
 use super::checkpoint::{Checkpoints, Place, Saving};
+use super::collective::Across;
 use super::crew::{self, Crew, TargetWorker};
 use super::held_out::{Examiner, HeldOut};
 use super::observe::Observer;
 use super::scene::Scene;
+use super::shared::Among;
 use super::step::DrafterStep;
 use super::streams::settle;
 use super::torch::{KeptStates, Largest, Learner, Padder, Poster, Reader, Torch};
@@ -16,6 +18,7 @@ use crate::eval::RunEvaluation;
 use crate::events::MetricsLog;
 use crate::features::DiskFeatures;
 use crate::instrument;
+use crate::ranks::Ranks;
 use crate::target::Target;
 use dflash_profiler::{Lane, Profiler};
 use std::collections::HashMap;
@@ -68,8 +71,10 @@ pub struct Parts<'a> {
     pub held_out: Option<HeldOut>,
     /// Watches.
     pub observer: &'a dyn Observer,
-    /// Gets the metrics.
-    pub metrics: MetricsLog,
+    /// Gets the metrics; on other ranks than 0 there are none.
+    pub metrics: Option<MetricsLog>,
+    /// The other processes, and this one's drafters among those of all; `None`: there is one process.
+    pub ranks: Option<(Arc<Ranks>, Among)>,
     /// Asked now and then; true ends the training early, after the steps that are under way.
     pub stop: Stop<'a>,
 }
@@ -110,6 +115,7 @@ pub fn run(mut parts: Parts<'_>) -> Result<Outcome, TrainError> {
         attempt: parts.saving.attempt,
         targets: parts.targets.len(),
         drafters: parts.drafter_devices.len(),
+        among: among(parts.ranks.as_ref(), parts.drafter_devices.len()),
         on_gpu: first.device().is_cuda(),
         token_bytes: width as u64 * first.kind().elt_size_in_bytes() as u64,
         also: &abandon,
@@ -134,8 +140,9 @@ pub fn run(mut parts: Parts<'_>) -> Result<Outcome, TrainError> {
         target: Reader { target, samples: parts.samples, taps: taps.clone(), teacher, largest: largest.clone() },
     };
     let crew = Crew { loader: Padder(&features), targets: parts.targets.into_iter().map(worker).collect(), drafters };
+    let across = parts.ranks.map(|(ranks, _)| Across::new(ranks, parts.config.pipeline.reduce));
     let make = |name: &str, device: &str| observed(parts.profiler.lane(name, device), device);
-    let worked = crew::work(&shared, crew, scene.order(), parts.metrics, parts.stop, &make);
+    let worked = crew::work(&shared, crew, scene.order(), (across, parts.metrics), parts.stop, &make);
     if let Err(error) = features.close() {
         shared.tell(&error.to_string());
     }
@@ -144,6 +151,11 @@ pub fn run(mut parts: Parts<'_>) -> Result<Outcome, TrainError> {
     let (steps, tokens_per_s, loop_seconds) = (worked.steps, worked.tokens_per_s, worked.loop_seconds);
     let evaluation = first.found(steps);
     Ok(Outcome { drafter: first.step.drafter, steps, tokens_per_s, loop_seconds, evaluation })
+}
+
+/// This process's drafters among those of all processes.
+pub(super) fn among(ranks: Option<&(Arc<Ranks>, Among)>, drafters: usize) -> Among {
+    ranks.map_or(Among { first: 0, all: drafters }, |(_, among)| *among)
 }
 
 fn nobody(what: &str) -> TrainError {

@@ -4,7 +4,7 @@ use super::observe::Observer;
 use super::order::Order;
 use super::pauses::Pauses;
 use super::run::Text;
-use super::shared::{Ends, Shared, WaitTime};
+use super::shared::{Among, Ends, Shared, WaitTime};
 use super::work::World;
 use super::{BufferedHSQueue, Room, post_loop};
 use crate::config::{AsyncPostprocess, Config, Delivery, FeatureCache, bytes};
@@ -21,9 +21,11 @@ pub(super) struct Scene<'a> {
     /// Steps that were made by earlier attempts, and which attempt this is.
     pub(super) first: usize,
     pub(super) attempt: u32,
-    /// Targets and drafters there are.
+    /// Targets and drafters there are in this process.
     pub(super) targets: usize,
     pub(super) drafters: usize,
+    /// This process's drafters among those of all.
+    pub(super) among: Among,
     /// Whether the targets are on GPUs.
     pub(super) on_gpu: bool,
     /// Bytes of one token's taps.
@@ -51,6 +53,7 @@ impl<'a> Scene<'a> {
             accumulate: config.train.accumulate,
             targets: self.targets,
             drafters: self.drafters,
+            among: self.among,
             strict,
             read_once: pipeline.feature_cache != FeatureCache::Off,
             on_stop: config.checkpoint.on_stop,
@@ -91,7 +94,7 @@ impl<'a> Scene<'a> {
 
     fn whole_order(&self) -> Order {
         let lengths = self.samples.iter().map(|s| s.ids.len()).collect();
-        Order::new(lengths, self.config.train.batch * self.drafters, self.config.run.seed)
+        Order::new(lengths, self.config.train.batch * self.among.all, self.config.run.seed)
     }
 
     fn has_posts(&self) -> bool {

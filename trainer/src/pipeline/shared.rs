@@ -23,9 +23,11 @@ pub(super) struct Shared<'a, W: World> {
     pub(super) attempt: u32,
     /// Batches of a step for each drafter.
     pub(super) accumulate: usize,
-    /// Targets and drafters there are.
+    /// Targets and drafters there are in this process.
     pub(super) targets: usize,
     pub(super) drafters: usize,
+    /// Number of this process's first drafter among those of all processes, and how many these are.
+    pub(super) among: Among,
     /// Whether a batch's drafter follows from its number.
     pub(super) strict: bool,
     /// Whether samples are read once only.
@@ -47,6 +49,15 @@ pub(super) struct Shared<'a, W: World> {
     pub(super) threads: usize,
     pub(super) ends: Ends<'a>,
     pub(super) warnings: Mutex<Vec<String>>,
+}
+
+/// Drafters of one process among those of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Among {
+    /// Number of the first one.
+    pub first: usize,
+    /// How many there are in all processes.
+    pub all: usize,
 }
 
 /// How lanes end: how many still make hidden states, and which was the first to fail.

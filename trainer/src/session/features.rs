@@ -14,6 +14,7 @@ pub(super) fn features(
     target: &Target,
     drafter: &DFlashDrafter,
     samples: &[Text],
+    rank: usize,
 ) -> Result<Option<DiskFeatures>, FeatureError> {
     let pipeline = &config.pipeline;
     if pipeline.feature_cache != FeatureCache::Disk {
@@ -23,6 +24,8 @@ pub(super) fn features(
     // Random texts have no shards.
     let shards = if config.random.is_on() { &config.run.dir.join("random") } else { &config.data.shards };
     let root = if named { pipeline.feature_dir.clone() } else { beside(shards) };
+    // One process fills a folder.
+    let root = if rank == 0 { root } else { root.join(format!("rank{rank}")) };
     // Checked with the configuration.
     let most = bytes(&pipeline.feature_bytes).flatten();
     DiskFeatures::open(&root, rows(config, made, target, drafter, samples), most).map(Some)

@@ -1,5 +1,6 @@
 //! The end of a run that died between its last checkpoint and its export.
 
+use super::together::Together;
 use super::train::{Trained, ended_now};
 use crate::checkpoint;
 use crate::drafter;
@@ -10,19 +11,30 @@ use std::path::Path;
 use tch::{Device, Kind};
 
 /// Exports the drafter of the last checkpoint, and closes the run as finished. No step is made, and no attempt begins.
-pub(super) fn finish(run: &RunDir, last: &Path, target: &TargetConfig, steps: usize) -> Result<Trained, TrainError> {
-    let drafter = drafter::load(&last.join(checkpoint::EXPORT), Kind::BFloat16, Device::Cpu)?;
+pub(super) fn finish(
+    run: &RunDir,
+    last: &Path,
+    target: &TargetConfig,
+    steps: usize,
+    together: &Together,
+) -> Result<Trained, TrainError> {
     let dir = run.checkpoints().join(checkpoint::EXPORT);
-    checkpoint::export(&drafter, target, &dir)?;
-    let mut manifest = run.manifest()?;
-    manifest.ended_unix_ns = ended_now();
-    manifest.state = State::Finished;
-    manifest.outcome = Some(format!("{steps} steps"));
-    manifest.results.insert("steps".to_owned(), steps.into());
-    run.write_manifest(&manifest)?;
+    if together.is_first() {
+        let drafter = drafter::load(&last.join(checkpoint::EXPORT), Kind::BFloat16, Device::Cpu)?;
+        checkpoint::export(&drafter, target, &dir)?;
+        let mut manifest = run.manifest()?;
+        manifest.ended_unix_ns = ended_now();
+        manifest.state = State::Finished;
+        manifest.outcome = Some(format!("{steps} steps"));
+        manifest.results.insert("steps".to_owned(), steps.into());
+        run.write_manifest(&manifest)?;
+    }
+    // The others wait for it.
+    together.sum(0.0)?;
     let (tokens_per_s, loop_seconds) = (0.0, Vec::new());
     Ok(Trained {
         run: run.clone(),
+        rank: together.rank(),
         steps,
         tokens_per_s,
         loop_seconds,

@@ -4,11 +4,13 @@ mod begin;
 mod evaluate;
 mod features;
 mod finish;
+mod load;
 mod random;
 mod record;
 mod resume;
 mod simulate;
 mod texts;
+mod together;
 mod train;
 
 pub use crate::eval::RunEvaluation;

@@ -8,10 +8,16 @@ use dflash_profiler::{Level, Options, Profiler};
 use std::sync::Arc;
 
 /// Starts recording into a run. `gpus`: whether a worker is on one.
-pub(super) fn start_profiler(run: &RunDir, config: &Config, attempt: u32, gpus: bool) -> Result<Profiler, TrainError> {
+pub(super) fn start_profiler(
+    run: &RunDir,
+    config: &Config,
+    (attempt, rank): (u32, usize),
+    gpus: bool,
+) -> Result<Profiler, TrainError> {
     let profile = &config.profile;
     let mut options = Options::new(run.clone());
     options.attempt = attempt;
+    options.rank = u32::try_from(rank).unwrap_or(u32::MAX);
     options.level = match profile.level {
         ConfigLevel::Off => Level::Off,
         ConfigLevel::Stages => Level::Stages,

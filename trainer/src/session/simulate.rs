@@ -1,8 +1,9 @@
 //! A simulated training, recorded in a run directory as a real one is.
 
-use super::begin::manifest;
+use super::begin::Begin;
 use super::record::start_profiler;
-use super::train::{TrainOptions, Trained, close};
+use super::together::Together;
+use super::train::{TrainOptions, Trained, ended};
 use crate::checkpoint::CheckpointError;
 use crate::config::Config;
 use crate::error::TrainError;
@@ -16,32 +17,45 @@ pub(super) fn simulate(
     options: &TrainOptions,
     observer: &dyn Observer,
     stop: Stop<'_>,
+    together: &Together,
     begun: impl FnOnce(&RunDir),
 ) -> Result<Trained, TrainError> {
     if let Some(run) = &options.resume {
         return Err(CheckpointError::Simulated { run: run.path().into() }.into());
     }
-    let run = RunDir::create(&config.run.dir, &config.run.name, manifest(config, options, false))?;
-    begun(&run);
-    let trained = record(config, &run, observer, stop);
-    let closed = close(&run, &trained);
-    let trained = trained?;
-    closed.map(|()| trained)
+    let Begin { run, lock, .. } = Begin::simulated(together, config, options)?;
+    if together.is_first() {
+        begun(&run);
+    }
+    let trained = record(config, &run, together, observer, stop);
+    ended(&run, together, trained, lock)
 }
 
-fn record(config: &Config, run: &RunDir, observer: &dyn Observer, stop: Stop<'_>) -> Result<Trained, TrainError> {
-    let profiler = start_profiler(run, config, 1, false)?;
+fn record(
+    config: &Config,
+    run: &RunDir,
+    together: &Together,
+    observer: &dyn Observer,
+    stop: Stop<'_>,
+) -> Result<Trained, TrainError> {
+    let start = || start_profiler(run, config, (1, together.rank()), false);
+    let profiler = together.first_then_others(start)?;
+    together.record_clock(&profiler);
     let requests = profiler.requests();
-    let stop = || stop() || requests.stop();
-    let metrics = MetricsLog::open(run, config.drafter.block_size - 1)?;
-    let simulation = Simulation { config, profiler: &profiler, observer, metrics, stop: &stop };
+    let stop = || stop() || requests.stop() || together.ended().is_some();
+    let open = || MetricsLog::open(run, config.drafter.block_size - 1);
+    let metrics = together.is_first().then(open).transpose()?;
+    let simulation =
+        Simulation { config, profiler: &profiler, observer, metrics, ranks: together.ranks(), stop: &stop };
     let simulated = pipeline::simulate(simulation);
     profiler.finish();
     let trouble = profiler.trouble();
-    let pipeline::Simulated { steps, tokens_per_s, loop_seconds } = simulated?;
+    let pipeline::Simulated { steps, tokens_per_s, loop_seconds } = simulated.map_err(|error| together.cause(error))?;
+    let tokens_per_s = together.sum(tokens_per_s)?;
     let stopped = steps < config.train.steps;
     Ok(Trained {
         run: run.clone(),
+        rank: together.rank(),
         steps,
         tokens_per_s,
         loop_seconds,

@@ -70,9 +70,15 @@ fn run(config: Config) -> Ran {
         (options.control, options.nvml.every, options.bare.pairs) = (false, None, 0);
         let profiler = Profiler::start(options).unwrap();
         let means = Means::default();
-        let metrics = MetricsWriter::open(&dir.path().join("metrics.csv"), 3).unwrap().into();
-        let simulation =
-            Simulation { config: &config, profiler: &profiler, observer: &means, metrics, stop: &|| false };
+        let metrics = Some(MetricsWriter::open(&dir.path().join("metrics.csv"), 3).unwrap().into());
+        let simulation = Simulation {
+            config: &config,
+            profiler: &profiler,
+            observer: &means,
+            metrics,
+            ranks: None,
+            stop: &|| false,
+        };
         let result = simulate(simulation);
         profiler.finish();
         Ran { result, means, timeline: read(&run).unwrap() }

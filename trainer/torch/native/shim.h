@@ -158,4 +158,38 @@ char* dflash_adamw(const DflashAdamW* step, const at::Tensor* const tensors[5], 
 // libtorch's: gradients are divided by `divisor` first, in place; nothing is done where `skip` is not 0.
 char* dflash_fused_adamw(const DflashAdamWLists* lists, size_t count, const DflashAdamW* step, const at::Tensor* divisor,
                          const at::Tensor* skip) noexcept;
+
+// ---- several processes (group.cpp) ----------------------------------------------------------------------------------
+
+struct DflashStore;
+struct DflashGloo;
+
+// Where c10d's TCPStore is; `server`: this process holds it. Texts end with NUL.
+struct DflashRendezvous {
+  const char* host;
+  const char* prefix;
+  int64_t timeout_ms;
+  uint16_t port;
+  bool server;
+};
+
+// Which of `size` processes this is, and the address by which the others reach it.
+struct DflashMember {
+  const char* address;
+  int64_t timeout_ms;
+  int32_t rank;
+  int32_t size;
+};
+
+char* dflash_store_connect(const DflashRendezvous* at, DflashStore** out) noexcept;
+char* dflash_store_set(const DflashStore* store, const char* key, const uint8_t* bytes, size_t count) noexcept;
+// Waits until somebody has set it, for the store's time-out at most. What finds no room is left out; `count` says how much
+// there is.
+char* dflash_store_get(const DflashStore* store, const char* key, uint8_t* bytes, size_t room, size_t* count) noexcept;
+void dflash_store_free(DflashStore* store) noexcept;
+// Waits until all members have made theirs.
+char* dflash_gloo_new(const DflashStore* store, const DflashMember* member, DflashGloo** out) noexcept;
+// In place; of a contiguous tensor in main memory.
+char* dflash_gloo_sum(const DflashGloo* gloo, at::Tensor* tensor) noexcept;
+void dflash_gloo_free(DflashGloo* gloo) noexcept;
 }

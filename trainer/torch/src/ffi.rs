@@ -92,6 +92,41 @@ pub(crate) struct RawAdamWLists {
     pub step: *const RawTensor,
 }
 
+/// c10d's store, seen through its address alone.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct RawStore {
+    opaque: [u8; 0],
+}
+
+/// A process's end of a group, likewise.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct RawGloo {
+    opaque: [u8; 0],
+}
+
+/// Where a store is.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawRendezvous {
+    pub host: *const c_char,
+    pub prefix: *const c_char,
+    pub timeout_ms: i64,
+    pub port: u16,
+    pub server: bool,
+}
+
+/// A process of a group.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawMember {
+    pub address: *const c_char,
+    pub timeout_ms: i64,
+    pub rank: i32,
+    pub size: i32,
+}
+
 type Words = *mut c_char;
 type Made = *mut *mut RawTensor;
 
@@ -191,6 +226,21 @@ unsafe extern "C" {
         divisor: *const RawTensor,
         skip: *const RawTensor,
     ) -> Words;
+
+    pub(crate) fn dflash_store_connect(at: *const RawRendezvous, out: *mut *mut RawStore) -> Words;
+    pub(crate) fn dflash_store_set(store: *const RawStore, key: *const c_char, bytes: *const u8, count: usize)
+    -> Words;
+    pub(crate) fn dflash_store_get(
+        store: *const RawStore,
+        key: *const c_char,
+        bytes: *mut u8,
+        room: usize,
+        count: *mut usize,
+    ) -> Words;
+    pub(crate) fn dflash_store_free(store: *mut RawStore);
+    pub(crate) fn dflash_gloo_new(store: *const RawStore, member: *const RawMember, out: *mut *mut RawGloo) -> Words;
+    pub(crate) fn dflash_gloo_sum(gloo: *const RawGloo, tensor: *mut RawTensor) -> Words;
+    pub(crate) fn dflash_gloo_free(gloo: *mut RawGloo);
 }
 
 /// What a call of the shim answered, as a result.

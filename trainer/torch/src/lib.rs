@@ -1,5 +1,5 @@
 //! What tch lacks: CUDA's half of libtorch, opened at run time; streams and events; the caching allocator's counters;
-//! kernel capture; and kernels of our own for what libtorch does in many passes.
+//! kernel capture; kernels of our own for what libtorch does in many passes; c10d's store and Gloo for several processes.
 //!
 //! The binary links libtorch_cpu and libc10 alone. Before anything asks for CUDA, [`load_cuda`] opens libtorch_cuda.so if
 //! it is there: its static initialisers register the device with the dispatcher, as if it had been linked.
@@ -15,12 +15,15 @@ mod error;
 mod event;
 mod ffi;
 pub mod fused;
+mod gloo;
 mod handoff;
 mod kernels;
 mod library;
+mod nccl;
 mod operator;
 pub mod optimizer;
 mod runtime;
+mod store;
 mod stream;
 mod tensor;
 mod trace;
@@ -31,9 +34,12 @@ pub use current::CurrentStream;
 pub use device::gpu_count;
 pub use error::TorchError;
 pub use event::{Event, Route};
+pub use gloo::{Gloo, Member};
 pub use handoff::{Handoff, Moment};
 pub use library::{CudaLibrary, load_cuda};
+pub use nccl::{Nccl, NcclId};
 pub use operator::as_operator;
+pub use store::{Rendezvous, Store};
 pub use stream::{Priority, Stream};
 pub use tensor::{is_pinned, pinned};
 pub use trace::{CapturedThread, CapturedTrace};

@@ -130,7 +130,7 @@ impl Runtime {
     }
 
     /// Runs `call` with `index` as the thread's current device, and then makes the one before current again.
-    fn on_device(&self, index: i16, call: impl FnOnce() -> c_int) -> Result<c_int> {
+    pub(crate) fn on_device(&self, index: i16, call: impl FnOnce() -> c_int) -> Result<c_int> {
         let (index, mut before) = (c_int::from(index), 0);
         // SAFETY: `before` is valid to write to.
         self.check("the current device", unsafe { (self.device)(&raw mut before) })?;
@@ -181,7 +181,7 @@ unsafe impl Sync for RuntimeEvent {}
 ///
 /// # Safety
 /// `F` is the type of a pointer to that function.
-unsafe fn symbol<F: Copy>(name: &CStr) -> Option<F> {
+pub(crate) unsafe fn symbol<F: Copy>(name: &CStr) -> Option<F> {
     const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
     // SAFETY: `name` is NUL-terminated.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };

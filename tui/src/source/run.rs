@@ -1,5 +1,7 @@
 //! A run's directory, looked at again and again.
 
+mod back;
+
 use std::path::Path;
 use std::{fs, io};
 
@@ -144,59 +146,6 @@ impl RunSource {
         Ok(())
     }
 
-    /// Begins to read what `look` asks for and is not in memory; whether all of it is there.
-    pub fn prepare(&mut self, look: &Look) -> bool {
-        let Recording::Followed(Some(tail), keep) = &self.recording else { return true };
-        let most_ns = keep.fitting(tail.timeline());
-        let Some(stretch) = Stretch::beyond(tail.timeline(), look, most_ns) else {
-            self.past = None;
-            return true;
-        };
-        if self.failed == Some(stretch) || self.past.as_ref().is_some_and(|past| past.holds(stretch)) {
-            return true;
-        }
-        // One after the other: who runs through a recording asks for many.
-        if self.reading.is_none() {
-            match Reading::begin(&self.run, stretch, most_ns) {
-                Ok(reading) => self.reading = Some(reading),
-                Err(problem) => {
-                    self.problems.push(problem);
-                    return true;
-                }
-            }
-        }
-        false
-    }
-
-    /// Takes what was read meanwhile; whether there is something new to show. Where reading failed, what is in memory is
-    /// shown, and why.
-    pub fn arrive(&mut self) -> bool {
-        let Some(reading) = self.reading.take_if(|reading| reading.is_done()) else { return false };
-        self.take(reading);
-        true
-    }
-
-    /// Reads what `look` asks for, and waits for it.
-    pub fn settle(&mut self, look: &Look) {
-        if !self.prepare(look)
-            && let Some(reading) = self.reading.take()
-        {
-            self.take(reading);
-        }
-    }
-
-    fn take(&mut self, reading: Reading) {
-        let Some(newest) = self.timeline() else { return };
-        let asked = reading.asked();
-        match reading.end(newest) {
-            Ok(past) => (self.past, self.failed) = (Some(past), None),
-            Err(problem) => {
-                (self.past, self.failed) = (None, Some(asked));
-                self.problems.push(problem);
-            }
-        }
-    }
-
     /// First and last moment that can be looked at: what is not in memory can be read.
     #[must_use]
     pub fn extent(&self) -> Option<(i64, i64)> {
@@ -277,91 +226,4 @@ impl RunSource {
 }
 
 #[cfg(test)]
-mod tests {
-    use dflash_reports::stages::{Window, stage_table};
-    use dflash_reports::timeline::SegmentWriter;
-    use dflash_reports::timeline::record::{Anchor, Iteration, Kind, Lane, Span, Totals};
-
-    use super::*;
-    use crate::state::WindowLength;
-
-    const SECOND: i64 = 1_000_000_000;
-    /// So many runs share the room that this one does not fit into its part.
-    const RUNS: usize = 100;
-
-    /// A finished run of 6000 s, ten iterations a second.
-    fn long_run(parent: &Path) -> timeline::Result<RunDir> {
-        let mut manifest = Manifest::default();
-        manifest.started_unix_ns = SECOND;
-        let run = RunDir::create(parent, "long", manifest)?;
-        let mut writer = SegmentWriter::create(&run, 0, 1 << 20)?;
-        writer.anchor(&Anchor { monotonic_ns: 0, realtime_ns: SECOND });
-        let lane = writer.lane(&Lane { name: "drafter:0".to_owned(), device: "cpu".to_owned(), rank: 0 });
-        let names =
-            ["drafter.wait", "drafter.forward", "drafter.loss", "drafter.backward"].map(|name| writer.name(name));
-        for number in 0..60_000 {
-            let begin_ns = number as i64 * SECOND / 10;
-            for (at, name) in (0..).zip(names) {
-                let (iteration, index, device) = (Some(number), None, None);
-                let begin_ns = begin_ns + at * 20_000_000;
-                let duration_ns = 20_000_000 + number * 7919 % 1_000_003 - 1_000_003;
-                writer.span(&Span { name, lane, iteration, index, depth: 0, begin_ns, duration_ns, device })?;
-            }
-            let (kind, duration_ns, cpu_ns, tokens) = (Kind::Train, 90_000_000, None, Some(512));
-            writer.iteration(&Iteration { lane, number, kind, begin_ns, duration_ns, cpu_ns, tokens })?;
-            if number % 200 == 0 {
-                writer.flush(&[], Totals::default())?;
-            }
-        }
-        writer.end(&[], Totals::default())?;
-        let mut manifest = run.manifest()?;
-        manifest.state = RunState::Finished;
-        run.write_manifest(&manifest)?;
-        Ok(run)
-    }
-
-    #[test]
-    fn what_is_not_in_memory_is_read_when_it_is_looked_at() {
-        let parent = tempfile::tempdir().expect("a temporary directory");
-        let run = long_run(parent.path()).expect("a run can be written");
-        let mut source = RunSource::open_as_one_of(run.clone(), RUNS).expect("it can be opened");
-        let look = Look { window: WindowLength::Seconds10, ..Look::default() };
-        let newest = source.model(&look);
-        assert_eq!(newest.extent_ns, Some((0, 5_999_990_000_000)), "all of it can be looked at");
-        assert!(newest.held_ns > Some(4000 * SECOND), "only a part is in memory: {:?}", newest.held_ns);
-        let whole = timeline::read(&run).expect("it can be read");
-        for (second, read) in [(300, true), (301, false), (40, true), (5, true), (5990, false)] {
-            let at = second * SECOND;
-            let look = Look { at_ns: Some(at), ..look };
-            let before = source.past.as_ref().map(Past::begin_ns);
-            assert_eq!(source.prepare(&look), !read, "{second} s");
-            source.settle(&look);
-            assert!(source.prepare(&look), "{second} s");
-            assert_eq!(source.past.as_ref().map(Past::begin_ns) != before && source.past.is_some(), read, "{second} s");
-            let model = source.model(&look);
-            let window = Window { from_ns: Some((at - 10 * SECOND).max(0)), to_ns: Some(at + 1), ..Window::default() };
-            let table = stage_table(&whole, &window).lanes.remove(0);
-            assert_eq!(model.lanes[0].table.as_ref(), Some(&table), "{second} s");
-            assert!(!model.losses.torn && model.losses.problems.is_empty(), "{:?}", model.losses);
-        }
-        source.prepare(&look);
-        assert!(source.past.is_none(), "it is forgotten when the newest part is looked at");
-    }
-    #[test]
-    fn what_cannot_be_read_is_said_once_and_not_tried_again() {
-        let parent = tempfile::tempdir().expect("a temporary directory");
-        let run = long_run(parent.path()).expect("a run can be written");
-        let mut source = RunSource::open_as_one_of(run.clone(), RUNS).expect("it can be opened");
-        let (segment, aside) = (run.timeline_dir().join("rank0-000001.dft"), parent.path().join("aside"));
-        fs::rename(&segment, &aside).expect("it can be moved away");
-        fs::create_dir(&segment).expect("something else can stand there");
-        let look = Look { window: WindowLength::Seconds10, at_ns: Some(300 * SECOND), ..Look::default() };
-        source.settle(&look);
-        assert_eq!(source.problems().len(), 1, "{:?}", source.problems());
-        assert!(source.prepare(&look) && !source.arrive(), "the same moment is not asked for again");
-        fs::remove_dir(&segment).and_then(|()| fs::rename(&aside, &segment)).expect("it can be moved back");
-        let look = Look { at_ns: Some(301 * SECOND), ..look };
-        source.settle(&look);
-        assert!(source.past.is_some(), "another moment is");
-    }
-}
+mod tests;

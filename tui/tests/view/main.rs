@@ -3,4 +3,5 @@
 mod frames;
 mod fuzz;
 mod recorded;
+mod shown;
 mod synthetic;

@@ -44,7 +44,17 @@ impl<V: Visit> Decoder<'_, '_, V> {
     /// Reads spans for as long as they are of the last one's lane, as most are: what would be looked up for each is at
     /// hand. At most `left` are left of the block; returns how many were read, and what follows.
     #[inline]
-    pub(super) fn spans<'r>(&mut self, mut rest: &'r [u8], left: u32) -> Option<(u32, &'r [u8])> {
+    pub(super) fn spans<'r>(&mut self, rest: &'r [u8], left: u32) -> Option<(u32, &'r [u8])> {
+        let lane = usize::try_from(self.last_lane).ok().and_then(|lane| self.ids.lanes.get(lane));
+        match lane {
+            Some(lane) if !self.visit.wants(LaneId(*lane)) => self.run::<false>(rest, left),
+            _ => self.run::<true>(rest, left),
+        }
+    }
+
+    /// Those that are not wanted are passed by.
+    #[inline]
+    fn run<'r, const WANTED: bool>(&mut self, mut rest: &'r [u8], left: u32) -> Option<(u32, &'r [u8])> {
         let place = usize::try_from(self.last_lane).unwrap_or(usize::MAX);
         let (Some(state), Some(lane)) = (self.states.lanes.get_mut(place), self.ids.lanes.get(place)) else {
             return Some((0, rest));
@@ -61,7 +71,7 @@ impl<V: Visit> Decoder<'_, '_, V> {
             let mut input = Room::behind_tag(room);
             let lengths = input.byte();
             if flags & SAME_ITERATION == 0 {
-                of_iteration = of_iteration.wrapping_add_signed(input.signed()?);
+                of_iteration = of_iteration.wrapping_add_signed(unzigzag(input.small()?));
             }
             let index = if flags & INDEX != 0 {
                 let next = next_index.get_mut(local as usize)?;
@@ -73,8 +83,10 @@ impl<V: Visit> Decoder<'_, '_, V> {
             };
             let (begin_ns, duration_ns, device) = times(&mut input, lengths, flags, end_ns);
             end_ns = begin_ns.wrapping_add(duration_ns.cast_signed());
-            let iteration = of_iteration.checked_sub(1);
-            self.visit.span(Span { name, lane, iteration, index, depth, begin_ns, duration_ns, device });
+            if WANTED {
+                let iteration = of_iteration.checked_sub(1);
+                self.visit.span(Span { name, lane, iteration, index, depth, begin_ns, duration_ns, device });
+            }
             rest = rest.get(input.length..)?;
             count += 1;
         }

@@ -1,6 +1,6 @@
 //! Iterations and hand-offs. Their bytes: the table in `encode.rs`.
 
-use super::{Encoder, KINDS, LaneState, end, room, tag};
+use super::{Encoder, KINDS, end, room, tag};
 use crate::record::{Flow, FlowEnd, Iteration, LaneId};
 use crate::varint::Record;
 
@@ -14,14 +14,14 @@ impl Encoder {
         let (number, begin_ns) = state.next_iteration();
         let end_ns = end(iteration.begin_ns, iteration.duration_ns);
         record.number(u64::from(lane.0) << 3 | kind);
-        record.signed(iteration.number.wrapping_sub(number).cast_signed());
+        record.signed_small(iteration.number.wrapping_sub(number).cast_signed());
         record.signed(iteration.begin_ns.wrapping_sub(begin_ns));
         record.signed(end_ns.wrapping_sub(state.end_ns));
         for value in [iteration.cpu_ns, iteration.tokens].into_iter().flatten() {
             record.number(value);
         }
         let length = record.length;
-        *state = LaneState { end_ns, iteration: iteration.number, iteration_end_ns: Some(end_ns), ..*state };
+        (state.end_ns, state.iteration, state.iteration_end_ns) = (end_ns, iteration.number, Some(end_ns));
         self.seen(iteration.begin_ns, iteration.duration_ns);
         self.took(length);
     }

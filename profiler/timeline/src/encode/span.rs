@@ -68,9 +68,10 @@ impl Shapes {
         &mut self.names[place]
     }
 
-    /// Writes a shape in full, and numbers it if there are numbers left.
+    /// Writes a shape in full, and numbers it if there are numbers left. The record goes through by value, so that it can
+    /// stay in registers.
     #[cold]
-    fn introduce(&mut self, record: &mut Record<'_>, name: NameId, flags: u8, depth: u8) {
+    fn introduce<'a>(&mut self, mut record: Record<'a>, name: NameId, flags: u8, depth: u8) -> Record<'a> {
         let shallow = depth.min(DEEP);
         record.byte(flags | shallow << DEPTH_AT);
         record.small(name.0);
@@ -82,6 +83,7 @@ impl Shapes {
             self.count += 1;
             self.name(name).shapes[usize::from(flags) % FLAGS] = (tag, depth);
         }
+        record
     }
 }
 
@@ -105,7 +107,7 @@ impl Encoder {
         let shape = if depth == span.depth { shape } else { NEW };
         let mut record = Record::new(room(&mut self.bytes, self.used), shape);
         if shape == NEW {
-            self.shapes.introduce(&mut record, name, flags, span.depth);
+            record = self.shapes.introduce(record, name, flags, span.depth);
         }
         let (gap, gap_code) = gap(span.begin_ns.wrapping_sub(state.end_ns));
         let duration_code = length(span.duration_ns);
@@ -122,7 +124,7 @@ impl Encoder {
             record.small(lane.0);
         }
         if !same_iteration {
-            record.signed(iteration.wrapping_sub(state.span_iteration).cast_signed());
+            record.signed_small(iteration.wrapping_sub(state.span_iteration).cast_signed());
         }
         if let Some(index) = span.index.filter(|_| flags & INDEX_NEXT == 0) {
             record.number(index);
@@ -134,7 +136,7 @@ impl Encoder {
             record.fixed(duration, LONG[duration_code]);
         }
         let length = record.length;
-        *state = LaneState { end_ns: end(span.begin_ns, span.duration_ns), span_iteration: iteration, ..*state };
+        (state.end_ns, state.span_iteration) = (end(span.begin_ns, span.duration_ns), iteration);
         self.last_lane = lane.0;
         self.seen(span.begin_ns, span.duration_ns);
         self.took(length);

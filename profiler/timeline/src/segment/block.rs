@@ -53,7 +53,7 @@ impl SegmentWriter {
             last_ns: payload.last_ns,
             ..Header::default()
         };
-        format::frame(&header, [payload.texts, payload.rest], &mut self.framed);
-        self.files.write(&self.framed, records_of_lanes)
+        let head = format::head(&header, [payload.texts, payload.rest]);
+        self.files.write([&head, payload.texts, payload.rest], records_of_lanes)
     }
 }

@@ -47,7 +47,8 @@ impl<'a> Record<'a> {
     #[inline]
     pub(crate) fn number(&mut self, value: u64) {
         if value >> 56 != 0 {
-            return self.long(value);
+            self.length = put_long(self.room, self.length, value);
+            return;
         }
         let bytes = (70 - (value | 1).leading_zeros() as usize) / 7;
         let goes_on = GOES_ON & !(u64::MAX << (8 * bytes - 8));
@@ -62,14 +63,24 @@ impl<'a> Record<'a> {
         self.number(zigzag(value));
     }
 
-    #[cold]
-    fn long(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.byte(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.byte(value as u8);
+    /// Appends a signed number that mostly fits in one byte.
+    #[inline]
+    pub(crate) fn signed_small(&mut self, value: i64) {
+        let value = zigzag(value);
+        if value < 0x80 { self.byte(value as u8) } else { self.number(value) }
     }
+}
+
+/// Writes a number at `at`, and returns where it ends. By value, so that a [`Record`] can stay in registers.
+#[cold]
+fn put_long(room: &mut [u8; ROOM], mut at: usize, mut value: u64) -> usize {
+    while value >= 0x80 {
+        room[at & PLACES] = value as u8 | 0x80;
+        at += 1;
+        value >>= 7;
+    }
+    room[at & PLACES] = value as u8;
+    at + 1
 }
 
 /// The way back from a [`Record`]: reads in a room that is long enough for any record, so that nothing is checked per

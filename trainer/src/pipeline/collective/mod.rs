@@ -1,7 +1,10 @@
 //! Several drafters as one: what they must agree on goes through a [`Collective`].
 
+mod engine;
+mod ranked;
 mod threads;
 
+pub use ranked::{Across, Ranked};
 pub use threads::Threads;
 
 use tch::{Kind, Tensor};
@@ -15,6 +18,9 @@ pub enum Ended {
     /// A member failed.
     #[error("{0} has failed")]
     Failed(String),
+    /// Another process has failed or is gone.
+    #[error(transparent)]
+    Gone(#[from] crate::ranks::Gone),
 }
 
 /// What a member of a group says when it goes.

@@ -96,6 +96,29 @@ impl Threads {
         Ok(parts)
     }
 
+    /// All members get the first one's numbers and tensors.
+    pub(super) fn share(&self, numbers: &mut [f64], tensors: &mut [Tensor]) -> Result<(), Ended> {
+        let own = if self.rank == 0 { tensors.iter().map(Tensor::shallow_clone).collect() } else { Vec::new() };
+        let mut part = Part::of(own);
+        part.numbers = numbers.to_vec();
+        let first = self.exchange(part)?.into_iter().next().unwrap_or_default();
+        if self.rank > 0 {
+            numbers.copy_from_slice(&first.numbers);
+            for (tensor, sum) in tensors.iter_mut().zip(first.taken()) {
+                // A copy: the others' are their own.
+                *tensor = sum.to_device(tensor.device()).to_kind(tensor.kind()).copy();
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the others' calls.
+    pub(super) fn end(&self, ended: Ended) {
+        // The first to go is the cause.
+        self.board.lock().ended.get_or_insert(ended);
+        self.board.changed.notify_all();
+    }
+
     /// Which member adds up the i-th tensor.
     fn is_mine(&self, index: usize) -> bool {
         index % self.size() == self.rank
@@ -137,14 +160,10 @@ impl Collective for Threads {
     }
 
     fn leave(&mut self, how: Leave) {
-        let mut round = self.board.lock();
-        let ended = match how {
+        self.end(match how {
             Leave::Done => Ended::Left(self.name.clone()),
             Leave::Failed => Ended::Failed(self.name.clone()),
-        };
-        // The first to go is the cause.
-        round.ended.get_or_insert(ended);
-        self.board.changed.notify_all();
+        });
     }
 }
 

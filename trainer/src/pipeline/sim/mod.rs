@@ -7,14 +7,17 @@ mod gpu;
 mod sensors;
 mod target;
 
+use super::collective::Across;
 use super::crew::{self, Crew, TargetWorker};
 use super::observe::Observer;
-use super::run::{Stop, Text};
+use super::run::{Stop, Text, among};
 use super::scene::Scene;
+use super::shared::Among;
 use super::work::{Load, World};
 use crate::config::{AsyncPostprocess, Config, DeviceChoice, Sim as Settings};
 use crate::error::TrainError;
 use crate::events::MetricsLog;
+use crate::ranks::Ranks;
 use clockwork::Clockwork;
 use dflash_profiler::Profiler;
 use dflash_profiler::timeline::record::Severity;
@@ -34,8 +37,10 @@ pub struct Simulation<'a> {
     pub profiler: &'a Profiler,
     /// Watches.
     pub observer: &'a dyn Observer,
-    /// Gets the metrics; loss and accuracy are not known.
-    pub metrics: MetricsLog,
+    /// Gets the metrics; loss and accuracy are not known. On other ranks than 0 there are none.
+    pub metrics: Option<MetricsLog>,
+    /// As [`Parts::ranks`](super::Parts::ranks).
+    pub ranks: Option<(Arc<Ranks>, Among)>,
     /// Asked now and then; true ends it early.
     pub stop: Stop<'a>,
 }
@@ -85,7 +90,7 @@ impl Load<Sim> for Loader {
 /// # Errors
 /// [`TrainError::Lane`] names the lane that failed first, and why.
 pub fn simulate(simulation: Simulation<'_>) -> Result<Simulated, TrainError> {
-    let Simulation { config, profiler, observer, metrics, stop } = simulation;
+    let Simulation { config, profiler, observer, metrics, ranks, stop } = simulation;
     profiler.mark(Severity::Info, "all devices are simulated: nothing here was measured on a device");
     let samples = texts(&config.sim, config.run.seed);
     let ended = Arc::new(AtomicBool::new(false));
@@ -100,6 +105,7 @@ pub fn simulate(simulation: Simulation<'_>) -> Result<Simulated, TrainError> {
         attempt: 1,
         targets: targets.len(),
         drafters: drafters.len(),
+        among: among(ranks.as_ref(), drafters.len()),
         on_gpu: true,
         token_bytes: config.sim.token_bytes,
         also: &end,
@@ -108,10 +114,11 @@ pub fn simulate(simulation: Simulation<'_>) -> Result<Simulated, TrainError> {
     let mut gpus = Gpus::default();
     let clockwork = |lane: String| Clockwork::new(&config.sim, config.run.seed, lane, Arc::clone(&ended));
     let crew = crew(config, &samples, (&targets, &drafters), &mut gpus, &clockwork, profiler);
+    let across = ranks.map(|(ranks, _)| Across::new(ranks, config.pipeline.reduce));
     let make = |name: &str, device: &str| profiler.lane(name, device);
     let worked = std::thread::scope(|scope| {
         let watched = scope.spawn(|| sensors::watch(&gpus, profiler, &ended));
-        let worked = crew::work(&shared, crew, scene.order(), metrics, stop, &make);
+        let worked = crew::work(&shared, crew, scene.order(), (across, metrics), stop, &make);
         end();
         watched.thread().unpark();
         worked

@@ -7,6 +7,8 @@ mod capture_gpu;
 mod events;
 mod fused;
 mod gpus;
+mod group;
+mod nccl;
 mod optimizer;
 mod streams;
 mod support;
