@@ -70,4 +70,12 @@ fn there_is_nothing_to_prepare_and_nothing_to_go_on_from() {
     let refused = dflash(dir.path(), &["prepare", "random.toml"]);
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
     assert!(text(&refused.stderr).contains("with [random] there is nothing to prepare"), "{}", text(&refused.stderr));
+    let trained = dflash(dir.path(), &["train", "random.toml", "--steps", "2"]);
+    let run = text(&trained.stdout).trim().to_owned();
+    for arguments in [&["train", "--resume", &run][..], &["eval", &run]] {
+        let refused = dflash(dir.path(), arguments);
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {}", text(&refused.stderr));
+        let why = text(&refused.stderr);
+        assert!(why.contains("random weights keeps neither checkpoints nor a drafter"), "{arguments:?}: {why}");
+    }
 }

@@ -7,12 +7,13 @@ pub use self::lanes::{LaneHistory, Piece};
 use crate::error::Result;
 use crate::passes::{Passes, Take, feed};
 use crate::scope::Scope;
+use crate::share::{Share, halves};
 use crate::sources::Merged;
 use crate::stages::StageTable;
 use crate::survey::Survey;
 use crate::window::Window;
 use dflash_timeline::Timeline;
-use dflash_timeline::record::{CounterId, Iteration, Sample, Span};
+use dflash_timeline::record::{CounterId, Iteration, LaneId, Sample, Span};
 
 /// Pieces that a counter's readings are gathered in.
 const COUNTER_PIECES: usize = 160;
@@ -59,7 +60,7 @@ impl History {
     #[must_use]
     pub fn of(timeline: &Timeline, window: &Window, stages: &StageTable, begin_ns: Option<i64>) -> Self {
         let survey = Survey::of(timeline, window);
-        let mut gathering = Gathering::new(timeline, window, &survey, stages);
+        let mut gathering = Gathering::new(timeline, window, &survey, stages, Share::ALL);
         feed(timeline, &mut gathering);
         gathering.finish(timeline, begin_ns)
     }
@@ -69,15 +70,20 @@ impl History {
     /// # Errors
     /// If one of them cannot be read.
     pub(crate) fn of_runs(merged: &Merged, stages: &StageTable) -> Result<Self> {
-        let mut gathering =
-            merged.with_texts(|timeline| Gathering::new(timeline, &merged.window, &merged.survey, stages));
-        merged.go(&mut gathering)?;
-        Ok(merged.with_texts(|timeline| gathering.finish(timeline, merged.begin_ns)))
+        let (mine, theirs) = halves(|share| {
+            let mut gathering =
+                merged.with_texts(|timeline| Gathering::new(timeline, &merged.window, &merged.survey, stages, share));
+            merged.go(&mut gathering).map(|()| gathering)
+        });
+        let mut mine = mine?;
+        mine.join(theirs?);
+        Ok(merged.with_texts(|timeline| mine.finish(timeline, merged.begin_ns)))
     }
 }
 
 /// The courses so far.
 struct Gathering {
+    share: Share,
     scope: Scope,
     passes: Passes,
     lanes: lanes::Lanes,
@@ -85,14 +91,23 @@ struct Gathering {
 }
 
 impl Gathering {
-    fn new(timeline: &Timeline, window: &Window, survey: &Survey, stages: &StageTable) -> Self {
+    fn new(timeline: &Timeline, window: &Window, survey: &Survey, stages: &StageTable, share: Share) -> Self {
         let drawn = |name: &str| name.starts_with("gpu.") || name.starts_with("queue.") && name.ends_with(".depth");
         let counters = timeline.counters.iter().zip(&survey.counters).map(|(counter, own)| {
             let (first, last) = own.times.filter(|_| drawn(&counter.name) && window.has_rank(counter.rank))?;
             Some(Pieces { cut: Cut::new(first, last, COUNTER_PIECES), pieces: Vec::new() })
         });
         let (scope, passes, counters) = (Scope::new(window), Passes::default(), counters.collect());
-        Self { scope, passes, lanes: lanes::Lanes::new(timeline, survey, stages), counters }
+        Self { share, scope, passes, lanes: lanes::Lanes::new(timeline, survey, stages), counters }
+    }
+
+    /// Takes over the lanes of the other worker.
+    fn join(&mut self, other: Self) {
+        self.lanes.join(other.lanes, other.share);
+    }
+
+    fn has(&self, lane: LaneId) -> bool {
+        self.share.has(lane) && self.scope.has_lane(lane)
     }
 
     fn finish(self, timeline: &Timeline, begin_ns: Option<i64>) -> History {
@@ -112,16 +127,21 @@ impl Take for Gathering {
         self.scope.texts(timeline);
     }
 
-    #[inline]
+    fn wants(&self, lane: LaneId) -> bool {
+        self.has(lane)
+    }
+
+    #[inline(always)]
     fn span(&mut self, span: &Span) {
-        if self.scope.has_lane(span.lane) {
+        if self.has(span.lane) {
             self.passes.span(span);
         }
     }
 
     fn iteration(&mut self, iteration: &Iteration) {
+        let wanted = self.has(iteration.lane);
         let Self { scope, passes, lanes, .. } = self;
-        if scope.has_lane(iteration.lane) {
+        if wanted {
             passes.iteration(iteration, |iteration, spans| {
                 if scope.has_end(iteration) {
                     lanes.add(iteration, spans);
@@ -132,7 +152,8 @@ impl Take for Gathering {
 
     fn sample(&mut self, sample: &Sample) {
         let CounterId(id) = sample.counter;
-        if let Some(Some(pieces)) = self.counters.get_mut(id as usize)
+        if self.share.is_first()
+            && let Some(Some(pieces)) = self.counters.get_mut(id as usize)
             && self.scope.has_time(sample.time_ns)
             && sample.value.is_finite()
         {

@@ -47,8 +47,9 @@ fn the_picture_in_the_readme_is_what_top_shows() {
     assert!(same, "top draws another picture now: look at it, and run the test with DFLASH_BLESS=1");
 }
 
-/// Two GPU workers on one H200 (SmolLM2-135M's shape, random weights, 420 steps), with `dflash ctl` stacks, cpu, kernels,
-/// level and mark in its midst: device times, stacks under their spans, an account for each lane.
+/// Target and drafter on one H200, each on streams of its own (SmolLM2-135M's shape, random weights, texts of many lengths,
+/// 500 steps), with `dflash ctl` stacks, cpu, kernels, level and mark in its midst: device times, stacks under their spans, an
+/// account for each lane, and no memory asked of the device once it runs.
 #[test]
 fn a_run_with_device_times_is_whole() {
     const RUN: &str = "tests/data/recordings/h200-device";
@@ -60,10 +61,24 @@ fn a_run_with_device_times_is_whole() {
     assert!(timeline.device_anchors.len() > 4, "the device's clock was compared with the host's");
     let launched = timeline.spans.iter().filter_map(|span| Some((span, span.device?)));
     // The event is recorded before the host's clock is read, and a thread may be held up between the two (the driver's
-    // locks, the scheduler): so a span seldom, and barely, begins on the device before it does on the host.
+    // locks, the scheduler): so a span seldom, and barely, begins on the device before it does on the host. A tracer that
+    // attaches itself holds the driver for milliseconds: one span began then.
     let leads: Vec<i64> = launched.map(|(span, device)| span.begin_ns - device.begin_ns).collect();
-    assert!(leads.len() > 5_000 && leads.iter().all(|lead| *lead < 100_000));
+    assert!(leads.len() > 5_000 && leads.iter().filter(|lead| **lead >= 100_000).count() <= 1);
+    assert!(stdout(&["report", RUN]).contains("device allocations after iteration 20: 0\n"));
     assert!(leads.iter().filter(|lead| **lead > 10_000).count() * 100 < leads.len());
+}
+
+/// The whole pipeline at Qwen3-8B's shapes (configs/bench/one-gpu-8b.toml, 120 steps).
+#[test]
+fn the_pipeline_at_its_size_is_limited_by_the_drafter_and_asks_for_no_memory() {
+    const RUN: &str = "tests/data/recordings/h200-pipeline-8b";
+    insta::assert_snapshot!("recorded_pipeline_report", stdout(&["report", RUN]));
+    let report: serde_json::Value = serde_json::from_str(&stdout(&["report", RUN, "--format", "json"])).unwrap();
+    let lane = &report["limiting"][0];
+    assert_eq!(lane["lane"], "drafter:0");
+    assert!(lane["gaps"].as_f64().is_some_and(|gaps| gaps < 0.03), "{lane}");
+    assert!(report["allocators"].as_array().unwrap().iter().all(|a| a["late_device_allocations"] == 0), "{report}");
 }
 
 /// Recordings of step_cost, in the format's first version: a drafter of Qwen3-8B's shapes, and one of 0.6B's.

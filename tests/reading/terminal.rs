@@ -13,6 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Terminal {
     server: String,
     bytes: PathBuf,
+    directory: PathBuf,
 }
 
 impl Terminal {
@@ -22,7 +23,8 @@ impl Terminal {
         Command::new("tmux").arg("-V").stdout(Stdio::null()).status().ok()?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let server = format!("dflash-test-{}-{number}", std::process::id());
-        let terminal = Self { server, bytes: directory.join(format!("terminal-{number}.bytes")) };
+        let bytes = directory.join(format!("terminal-{number}.bytes"));
+        let terminal = Self { server, bytes, directory: directory.to_owned() };
         let (x, y) = (columns.to_string(), lines.to_string());
         let directory = directory.to_str().unwrap();
         // The shell's own set-up files would say things of their own.
@@ -76,6 +78,11 @@ impl Terminal {
     /// Gives the terminal another size.
     pub fn resize(&self, columns: u16, lines: u16) {
         self.tmux(&["resize-window", "-x", &columns.to_string(), "-y", &lines.to_string()]);
+    }
+
+    /// Takes the terminal away from what runs in it, as a connection that breaks does: ends this server alone.
+    pub fn hang_up(&self) {
+        let _ = Command::new("tmux").args(["-L", &self.server, "kill-server"]).stderr(Stdio::null()).status();
     }
 
     /// What stands on the screen.
@@ -135,21 +142,29 @@ pub fn terminal(directory: &Path, columns: u16, lines: u16) -> Option<Terminal> 
 
 /// The one `dflash` that runs in `directory`.
 pub fn process_in(directory: &Path) -> u32 {
-    let wanted = std::fs::canonicalize(directory).unwrap();
-    let is_its = |process: &Path| {
-        let program = std::fs::read_link(process.join("exe")).ok()?;
-        let works_in = std::fs::read_link(process.join("cwd")).ok()?;
-        (program == Path::new(env!("CARGO_BIN_EXE_dflash")) && works_in == wanted).then_some(())
-    };
-    let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path()));
-    let own: Vec<_> = processes.filter(|process| is_its(process).is_some()).collect();
+    let own = processes_in(directory);
     assert_eq!(own.len(), 1, "{own:?}");
-    own[0].file_name().unwrap().to_str().unwrap().parse().unwrap()
+    own[0]
+}
+
+/// Every `dflash` that runs in `directory`.
+fn processes_in(directory: &Path) -> Vec<u32> {
+    let wanted = std::fs::canonicalize(directory).unwrap_or_default();
+    let is_its = |process: &PathBuf| {
+        let program = std::fs::read_link(process.join("exe")).unwrap_or_default();
+        let works_in = std::fs::read_link(process.join("cwd")).unwrap_or_default();
+        program == Path::new(env!("CARGO_BIN_EXE_dflash")) && works_in == wanted
+    };
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    processes.filter(is_its).filter_map(|process| process.file_name()?.to_str()?.parse().ok()).collect()
 }
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Ends this server alone, and with it what runs in it.
-        let _ = Command::new("tmux").args(["-L", &self.server, "kill-server"]).stderr(Stdio::null()).status();
+        self.hang_up();
+        // What a test that failed leaves running would run for ever.
+        for id in processes_in(&self.directory) {
+            let _ = Command::new("kill").args(["-KILL", &id.to_string()]).stderr(Stdio::null()).status();
+        }
     }
 }

@@ -111,7 +111,7 @@ fn a_terminal_that_is_gone_ends_the_training_with_what_it_has_learnt() {
     let Some((terminal, ..)) = shell(&place) else { return };
     train(&terminal, 1_000_000);
     terminal.wait("alive");
-    drop(terminal);
+    terminal.hang_up();
     let run = newest_run(&place);
     let patience = Instant::now() + Duration::from_secs(120);
     while place.ok(&["runs"]).contains("running") && Instant::now() < patience {

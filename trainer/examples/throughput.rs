@@ -43,7 +43,7 @@ fn main() -> Result<(), Error> {
 }
 
 fn drafter(what: &str, shape: Shape, batch: i64, device: Device, runs: &Path) -> Result<(), Error> {
-    let mut bench = Bench::new(shape, batch, device, 0);
+    let mut bench = Bench::new(&shape, batch, device, 0);
     bench.steps(5);
     let mut times: Vec<f64> = (0..20).map(|_| bench.timed(1)).collect();
     say(what, &mut times, shape.tokens * batch);
@@ -74,9 +74,9 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(shape: Shape, batch: i64, device: Device, seed: i64) -> Self {
+    fn new(shape: &Shape, batch: i64, device: Device, seed: i64) -> Self {
         let dtype = Dtype::BFloat16;
-        let config = DrafterConfig::for_target(&shape.target(), &qwen3::drafter());
+        let config = DrafterConfig::for_target(&shape.target, &qwen3::drafter());
         let drafter = DFlashDrafter::fresh(&config, Init { seed: 1, final_norm: 1.0 }, dtype, device);
         tch::manual_seed(seed);
         let rows = |n: i64, d: i64| (Tensor::randn([n, d], (Dtype::Float, device)) * 0.02).to_kind(dtype);
@@ -87,7 +87,7 @@ impl Bench {
         });
         let ids = ids.collect();
         let settings = Train { steps: 1 << 20, anchors: shape.anchors, learning_rate: 6e-4, ..Train::default() };
-        let shared = (rows(VOCABULARY, shape.hidden), rows(VOCABULARY, shape.hidden));
+        let shared = (rows(VOCABULARY, shape.target.hidden_size), rows(VOCABULARY, shape.target.hidden_size));
         let mut step = DrafterStep::new(&settings, drafter, shared, std::iter::empty(), 1);
         step.watch_stream();
         Self { step, taps, ids, device, made: 0 }
@@ -119,8 +119,8 @@ impl Bench {
 
 fn target(what: &str, shape: Shape, batch: i64, device: Device) -> Result<(), Error> {
     let _guard = tch::no_grad_guard();
-    let target = Target::random(shape.target(), Dtype::BFloat16, device)?;
-    let taps = dflash_trainer::drafter::target_layer_ids(shape.layers as usize, 5);
+    let target = Target::random(shape.target.clone(), Dtype::BFloat16, device)?;
+    let taps = dflash_trainer::drafter::target_layer_ids(shape.target.layers as usize, 5);
     let ids = Tensor::randint(VOCABULARY - 1, [batch, shape.tokens], (Dtype::Int64, device));
     let run = || {
         let began = Instant::now();
@@ -138,7 +138,7 @@ fn target(what: &str, shape: Shape, batch: i64, device: Device) -> Result<(), Er
 fn agree(device: Device) -> Result<(), Error> {
     for own in [true, false] {
         dflash_torch::fused::enable_kernels(own);
-        let mut bench = Bench::new(Shape { layers: 28, ..Shape::of("0.6b")? }, 2, device, 5);
+        let mut bench = Bench::new(&Shape::of("0.6b")?, 2, device, 5);
         let said: Vec<String> = (0..4)
             .map(|_| {
                 let (loss, norm) = bench.one();

@@ -1,6 +1,8 @@
 //! A lane's course: the mean of each stage, and percentiles of whole iterations, piece by piece.
 
 use super::Cut;
+use crate::quick::QuickMap;
+use crate::share::Share;
 use crate::stages::{LaneTable, RESIDUE, StageTable};
 use crate::stats::add;
 use crate::survey::Survey;
@@ -68,6 +70,12 @@ impl Lanes {
         }
     }
 
+    /// Takes over the lanes of another worker.
+    pub(super) fn join(&mut self, other: Self, share: Share) {
+        let theirs = (0..).map(LaneId).zip(self.0.iter_mut().zip(other.0)).filter(|(id, _)| share.has(*id));
+        theirs.for_each(|(_, (own, lane))| *own = lane);
+    }
+
     pub(super) fn finish(self, begin_ns: i64) -> Vec<LaneHistory> {
         let all = self.0.into_iter().flatten();
         let mut done: Vec<(usize, LaneHistory)> = all.map(|lane| (lane.place, lane.finish(begin_ns))).collect();
@@ -84,7 +92,7 @@ struct Gathering {
     rank: u32,
     names: Vec<String>,
     /// Where a stage's time goes; those that are not listed are others.
-    slots: HashMap<NameId, usize>,
+    slots: QuickMap<NameId, usize>,
     cut: Cut,
     sums: Vec<Vec<u64>>,
     durations: Vec<Values>,

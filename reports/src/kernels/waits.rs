@@ -38,10 +38,12 @@ pub(super) fn host_waits(timeline: &Timeline, meta: &Meta, trace: &Trace, offset
             found.insert(thread, HostWaits { thread: thread.to_owned(), ..HostWaits::default() });
         }
     }
-    let said = said(timeline, meta.rank);
+    let words = Words::of(timeline);
+    let said: BTreeMap<&str, Union> =
+        found.keys().map(|&thread| (thread, said(timeline, &words, meta.rank, thread))).collect();
     for wait in &trace.waits {
         let Some(thread) = trace.threads.get(&wait.thread) else { continue };
-        let Some(row) = found.get_mut(thread.as_str()) else { continue };
+        let (Some(row), Some(said)) = (found.get_mut(thread.as_str()), said.get(thread.as_str())) else { continue };
         let begin = offset.monotonic(wait.begin_ns.saturating_add(trace.base_ns));
         let call = (begin, begin.saturating_add(wait.duration_ns));
         let length = call.1.abs_diff(call.0);
@@ -53,11 +55,12 @@ pub(super) fn host_waits(timeline: &Timeline, meta: &Meta, trace: &Trace, offset
     found.into_values().collect()
 }
 
-/// When a lane of this process said that it waited.
-fn said(timeline: &Timeline, rank: u32) -> Union {
-    let words = Words::of(timeline);
+/// When the thread's own lane said that it waited; of a backward pass, whose thread is no lane's, when a drafter did.
+fn said(timeline: &Timeline, words: &Words, rank: u32, thread: &str) -> Union {
+    let backward = thread.starts_with(AUTOGRAD);
+    let is_own = |lane: &str| lane == thread || backward && lane.starts_with("drafter:");
     let spans = timeline.spans.iter().filter(|span| words.get(span.name).sync);
-    let own = spans.filter(|span| timeline.lane(span.lane).is_some_and(|lane| lane.rank == rank));
+    let own = spans.filter(|span| timeline.lane(span.lane).is_some_and(|lane| lane.rank == rank && is_own(&lane.name)));
     let stretch = |begin: i64, duration: u64| {
         (begin.saturating_sub(SLACK_NS), begin.saturating_add_unsigned(duration).saturating_add(SLACK_NS))
     };

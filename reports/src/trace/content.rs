@@ -156,14 +156,22 @@ impl<'a> Content<'a> {
         for iteration in iterations(piece.timeline, lane).iter().filter(|iteration| piece.begins(iteration.begin_ns)) {
             add(iteration.begin_ns, iteration.duration_ns, What::Iteration(*iteration));
         }
-        for span in spans(piece.timeline, lane).iter().filter(|span| piece.begins(span.begin_ns)) {
+        let ended = spans(piece.timeline, lane);
+        for span in ended.iter().filter(|span| piece.begins(span.begin_ns)) {
             add(span.begin_ns, span.duration_ns, What::Span(*span));
         }
         let end_ns = self.end_ns();
-        for open in self.timeline.open.iter().filter(|open| open.lane == lane && piece.begins(open.begin_ns)) {
-            if let Ok(duration) = u64::try_from(end_ns.saturating_sub(open.begin_ns)) {
-                add(open.begin_ns, duration, What::Open(*open));
-            }
+        // Of a run that goes on, what was open at the first look may have ended by now.
+        let goes_on = |open: &&OpenSpan| {
+            let same = |span: &&Span| span.begin_ns == open.begin_ns;
+            let first = ended.partition_point(|span| span.begin_ns < open.begin_ns);
+            !ended[first..].iter().take_while(same).any(|span| span.name == open.name)
+        };
+        let open = self.timeline.open.iter().filter(|open| open.lane == lane && piece.begins(open.begin_ns));
+        for open in open.filter(goes_on) {
+            // What has begun after all that has ended takes no time yet.
+            let duration = u64::try_from(end_ns.saturating_sub(open.begin_ns)).unwrap_or(0);
+            add(open.begin_ns, duration, What::Open(*open));
         }
         let here = |at: &mut usize| piece.to_ns.is_none_or(|to| rank.ends[*at].flow.time_ns < to);
         while let Some(at) = ends.pop_front_if(here) {

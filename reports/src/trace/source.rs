@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 /// Records of a piece, about: some 200 MB of memory.
-const PIECE: u64 = 1 << 20;
+const PIECE: u64 = 1 << 19;
 
 /// What is exported.
 #[derive(Debug)]

@@ -133,7 +133,8 @@ fn damaged_files_are_read_as_far_as_they_go() {
     }
 }
 
-/// Threads and waits of the host: one in a span that says so, one that does not, one of a thread that is no lane.
+/// Threads and waits of the host: one in a span that says so, one that does not, one of a thread that is no lane, one of
+/// another lane while the drafter says that it waits.
 const WAITS: &str = r#"
 {"ph": "M", "name": "thread_name", "pid": 4711, "tid": 4711, "args": {"name": "thread 4711 (drafter:0)"}},
 {"ph": "M", "name": "thread_name", "pid": 4711, "tid": 4712, "args": {"name": "thread 4712 (pt_autograd_0)"}},
@@ -141,6 +142,8 @@ const WAITS: &str = r#"
 {"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamSynchronize", "pid": 4711, "tid": 4711, "ts": 30500.0, "dur": 1000.0},
 {"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamSynchronize", "pid": 4711, "tid": 4711, "ts": 34000.0, "dur": 500.0},
 {"ph": "X", "cat": "cuda_runtime", "name": "cudaEventSynchronize", "pid": 4711, "tid": 4712, "ts": 36000.0, "dur": 1000.0},
+{"ph": "M", "name": "thread_name", "pid": 4711, "tid": 4714, "args": {"name": "thread 4714 (target:0)"}},
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamSynchronize", "pid": 4711, "tid": 4714, "ts": 30600.0, "dur": 500.0},
 {"ph": "X", "cat": "cuda_runtime", "name": "cudaDeviceSynchronize", "pid": 4711, "tid": 4713, "ts": 1.0, "dur": 90000.0},
 {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 4711, "tid": 4711, "ts": 2.0, "dur": 3.0},
 "#;
@@ -154,6 +157,9 @@ fn limited() -> Timeline {
         })
     };
     let b = iteration(iteration(Builder::new().lane_on("drafter:0", "cuda:0").numbered(5).at(10 * SECOND)));
+    let b = b.lane_on("target:0", "cuda:0").at(10 * SECOND).iteration(Kind::Train, 0, |b| {
+        b.launched("target.forward", 10 * MS, 0, 10 * MS).span("target.put", 80 * MS);
+    });
     let b = b.lane("loader").at(10 * SECOND).iteration(Kind::Train, 0, |b| {
         b.span("load.put", 90 * MS);
     });
@@ -170,7 +176,7 @@ fn the_limiting_side_says_what_holds_it_up() {
     assert_eq!(report.limiting.len(), 1, "{}", report.verdict_text);
     report.captures = captures(&run, &timeline, &window).unwrap();
     let waits: Vec<_> = report.captures[0].waits.iter().map(|w| (w.thread.as_str(), w.calls, w.unsaid)).collect();
-    assert_eq!(waits, [("drafter:0", 2, 1), ("pt_autograd_0", 1, 1)]);
+    assert_eq!(waits, [("drafter:0", 2, 1), ("pt_autograd_0", 1, 1), ("target:0", 1, 1)]);
     report.limiting = limiting(&report.verdict, &report.gaps, &report.captures);
     let of = &report.limiting[0].captures[0];
     // 4 + 2 + 2.5 of 40 + 36 + 3 milliseconds.

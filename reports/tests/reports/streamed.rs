@@ -93,7 +93,7 @@ fn of_several_segments_ranks_and_lanes() {
 #[test]
 fn of_the_recordings() {
     let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/recordings");
-    for name in ["h200", "h200-device"] {
+    for name in ["h200", "h200-device", "h200-pipeline-8b"] {
         let run = RunDir::open(recordings.join(name)).unwrap();
         equal(both(&run, &Selection::default(), true), name);
         let last = Some("2s".parse().unwrap());

@@ -4,7 +4,7 @@ use crate::busy::Busy;
 use crate::streamed::most_resident_mb;
 use crate::trace_reader::{Trace, read as read_trace};
 use dflash_reports::sources::read_part;
-use dflash_reports::timeline::record::{Iteration, Kind, Lane, Span, Totals};
+use dflash_reports::timeline::record::{Iteration, Kind, Lane, OpenSpan, Span, Totals};
 use dflash_reports::timeline::{Manifest, RunDir, SegmentWriter};
 use dflash_reports::trace::{Counts, Options, Source, chrome, perfetto};
 use dflash_reports::window::Selection;
@@ -91,6 +91,30 @@ fn what_lasts_longer_than_a_piece_is_one_slice() {
     let (trace, ..) = exported(&source.in_pieces_of(10), &Options { name: "long".into(), ..Options::default() });
     let told = |name: &str| trace.slices[&("drafter:0 < rank 0: long".to_owned(), name.to_owned())];
     assert_eq!((told("iteration"), told("drafter.step").0), ((1, duration_ns), 1_000));
+}
+
+/// A run that goes on between the first look and the reading: what was open then has ended, and is one slice.
+#[test]
+fn a_span_that_ends_meanwhile_is_one_slice() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = RunDir::create(dir.path(), "live", Manifest::default()).unwrap();
+    let mut stream = SegmentWriter::create(&run, 0, 1 << 20).unwrap();
+    let lane = stream.lane(&Lane { name: "drafter:0".into(), device: "cpu".into(), rank: 0 });
+    let [outer, inner] = ["drafter.backward", "drafter.layer"].map(|name| stream.name(name));
+    let span = |name, depth, begin_ns, duration_ns| {
+        let (iteration, index, device) = (Some(0), None, None);
+        Span { name, lane, iteration, index, depth, begin_ns, duration_ns, device }
+    };
+    stream.span(&span(inner, 1, 1_000, 500)).unwrap();
+    let open = [OpenSpan { name: outer, lane, begin_ns: 1_000 }, OpenSpan { name: inner, lane, begin_ns: 2_000 }];
+    stream.flush(&open, Totals::default()).unwrap();
+    let (source, window) = Source::open(&run, &Selection::default()).unwrap();
+    stream.span(&span(outer, 0, 1_000, 9_000)).unwrap();
+    stream.flush(&[], Totals::default()).unwrap();
+    let (trace, ..) = exported(&source, &Options { window, name: "live".into(), live: true });
+    let told = |name: &str| trace.slices[&("drafter:0 < rank 0: live".to_owned(), name.to_owned())];
+    assert_eq!(told("drafter.backward"), (1, 9_000), "it has ended: the span alone");
+    assert_eq!(told("drafter.layer").0, 2, "one has ended before, and one is open");
 }
 
 /// By hand, and optimised, on its own: `cargo test --release -p dflash-reports --test reports -- --ignored --nocapture

@@ -1,6 +1,6 @@
 //! Values that the types allow and the training cannot use.
 
-use super::{Config, ConfigError, check_sim as sim};
+use super::{Config, ConfigError, FeatureCache, check_sim as sim};
 use crate::target::TargetConfig;
 use std::path::Path;
 
@@ -37,7 +37,8 @@ fn problems(c: &Config) -> Vec<(&'static str, &'static str, Problem)> {
             "drafter",
             "mask_token_id",
             (d.mask_token_id < 0)
-                .then(|| "give the id of a token that no text contains (Qwen3: 151669; SmolLM2: 16)".to_owned()),
+                .then(|| "give the id of a token that no text contains (Qwen3: 151669; SmolLM2: 16)".to_owned())
+                .or_else(|| random_mask(c)),
         ),
         ("drafter", "initializer_range", positive(d.initializer_range)),
         ("drafter", "final_norm_init", positive(d.final_norm_init)),
@@ -91,6 +92,12 @@ fn problems(c: &Config) -> Vec<(&'static str, &'static str, Problem)> {
         ("random", "target", random_target(c)),
         ("random", "tokens", random_tokens(c)),
         ("random", "samples", at_least_one(c.random.samples)),
+        (
+            "eval",
+            "every",
+            (c.random.is_on() && c.eval.every > 0).then(|| "with [random] there is nothing to evaluate: 0".to_owned()),
+        ),
+        ("pipeline", "feature_cache", random_cache(c)),
     ]
 }
 
@@ -99,15 +106,25 @@ fn random_target(c: &Config) -> Problem {
     unknown.then(|| format!("no shape is called `{}`: {}", c.random.target, TargetConfig::NAMES.join(", ")))
 }
 
-/// Positions and ids must be the target's.
+/// The last blocks reach behind the text, and have positions too.
 fn random_tokens(c: &Config) -> Problem {
-    let shape = TargetConfig::named(&c.random.target)?;
-    let (tokens, mask) = (c.random.tokens, c.drafter.mask_token_id);
-    if tokens < 2 || tokens as i64 > shape.max_positions {
-        return Some(format!("a text of {} has 2 to {} tokens, not {tokens}", c.random.target, shape.max_positions));
-    }
+    let most = TargetConfig::named(&c.random.target)?.max_positions - c.drafter.block_size as i64;
+    let tokens = c.random.tokens;
+    (tokens < 2 || tokens as i64 > most).then(|| {
+        format!("a text for {} has 2 to {most} tokens, so that blocks have positions, not {tokens}", c.random.target)
+    })
+}
+
+fn random_mask(c: &Config) -> Problem {
+    let (shape, mask) = (TargetConfig::named(&c.random.target)?, c.drafter.mask_token_id);
     (mask < 1 || mask >= shape.vocab_size)
-        .then(|| format!("drafter.mask_token_id must be an id of {}: 1 to {}", c.random.target, shape.vocab_size - 1))
+        .then(|| format!("{mask} is no id of [random] target {}: 1 to {}", c.random.target, shape.vocab_size - 1))
+}
+
+/// Files of hidden states would outlive weights that nobody has any more.
+fn random_cache(c: &Config) -> Problem {
+    (c.random.is_on() && c.pipeline.feature_cache == FeatureCache::Disk)
+        .then(|| "with [random] nothing is kept on the disk: write \"off\" or \"memory\"".to_owned())
 }
 
 /// The share that a percentage is; `off` is infinite.
@@ -187,8 +204,16 @@ mod tests {
         assert!(parse(text).unwrap().random.is_on());
         let unknown = parse(&text.replace("tiny", "gpt-2")).unwrap_err();
         assert_eq!(unknown, "x.toml: [random] target: no shape is called `gpt-2`: qwen3-8b, qwen3-0.6b, tiny");
-        assert!(parse(&text.replace("383", "384")).unwrap_err().contains("must be an id of tiny: 1 to 383"));
-        assert!(parse(&text.replace("[drafter]", "tokens = 5000\n[drafter]")).unwrap_err().contains("2 to 4096"));
+        let refused = |other: &str, why: &str| {
+            let error = parse(other).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        };
+        refused(&text.replace("383", "384"), "[drafter] mask_token_id: 384 is no id of [random] target tiny: 1 to 383");
+        let tokens = |count: i64| text.replace("[drafter]", &format!("tokens = {count}\n[drafter]\nblock_size = 16"));
+        assert!(parse(&tokens(4080)).is_ok(), "the last block ends at the last position");
+        refused(&tokens(4081), "[random] tokens: a text for tiny has 2 to 4080 tokens");
+        refused(&format!("{text}[eval]\nevery = 5\n"), "[eval] every: with [random]");
+        refused(&format!("{text}[pipeline]\nfeature_cache = \"disk\"\n"), "[pipeline] feature_cache: with [random]");
     }
 
     #[test]

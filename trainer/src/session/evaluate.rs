@@ -1,5 +1,6 @@
 //! The evaluation of a run's drafter on held-out prompts, with two controls.
 
+use super::random::nothing_kept;
 use super::resume::run_config;
 use crate::TextTools;
 use crate::checkpoint;
@@ -56,6 +57,9 @@ pub fn evaluate_run(
         Some(config) => config.clone(),
         None => run_config(run)?,
     };
+    if config.random.is_on() {
+        return Err(nothing_kept(run));
+    }
     let evaluation = evaluate_drafter(&run.checkpoints().join("export"), &config, options, progress)?;
     record(run, &evaluation)?;
     Ok(evaluation)

@@ -2,12 +2,20 @@
 
 use crate::config::{Config, Random};
 use crate::data::{ContentKey, Key};
+use crate::error::TrainError;
 use crate::model::ModelError;
 use crate::pipeline::Text;
 use crate::target::{Target, TargetConfig};
+use dflash_profiler::timeline::RunDir;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use tch::{Device, Kind};
+
+/// Why a run cannot be gone on with or evaluated.
+pub(super) fn nothing_kept(run: &RunDir) -> TrainError {
+    let problem = "a training on random weights keeps neither checkpoints nor a drafter: start a new one".to_owned();
+    TrainError::Empty { path: run.path().into(), problem }
+}
 
 /// Stands for the files that a real training is made from.
 pub(super) fn key(config: &Config) -> Key {

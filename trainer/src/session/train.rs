@@ -4,6 +4,7 @@ use super::begin::Begin;
 use super::evaluate::note;
 use super::finish::finish;
 use super::load::{Loaded, load, on_gpu};
+use super::random;
 use super::record::start_profiler;
 use super::simulate::simulate;
 use super::together::{Quiet, Together};
@@ -97,6 +98,9 @@ fn train_together(
 ) -> Result<Trained, TrainError> {
     if config.pipeline.is_simulated() {
         return simulate(config, options, observer, stop, together, begun);
+    }
+    if let Some(run) = options.resume.as_ref().filter(|_| config.random.is_on()) {
+        return Err(random::nothing_kept(run));
     }
     let loaded = load(config, options, together)?;
     let target_config = loaded.target_config.clone();

@@ -68,3 +68,35 @@ fn what_eight_gpus_are_measured_with_is_derived_and_can_be_read() {
         assert_eq!(kinds.len(), configs.len(), "each is another");
     }
 }
+
+/// A dflash that fails for one split and says the same of every other one.
+const FAKE: &str = r#"#!/bin/sh
+case "$1 $*" in
+    train*5+3*) exit 4 ;;
+    train*) echo run ;;
+    report*) echo "run x · finished · 1.0 s · 14,377 tokens/s · tau N/A" ;;
+esac
+"#;
+
+#[test]
+fn measuring_eight_gpus_goes_on_after_a_failure_and_makes_nothing_twice() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = tempfile::tempdir().unwrap();
+    let fake = dir.path().join("dflash");
+    std::fs::write(&fake, FAKE).unwrap();
+    std::fs::set_permissions(&fake, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/bench-eight");
+    let out = dir.path().join("out");
+    let rows = || {
+        let run = std::process::Command::new(&script).arg("--binary").arg(&fake).arg(&out).output().unwrap();
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        std::fs::read_to_string(out.join("results.csv")).unwrap()
+    };
+    let first = rows();
+    assert_eq!(first.lines().count(), 1 + 24);
+    assert_eq!(first.lines().filter(|row| row.starts_with("5+3,") && row.ends_with(',')).count(), 6);
+    assert_eq!(first.lines().filter(|row| row.ends_with(",14377")).count(), 18);
+    let again = rows();
+    let more = again.strip_prefix(&first).unwrap();
+    assert!(more.lines().count() == 6 && more.lines().all(|row| row.starts_with("5+3,")), "only what failed: {more}");
+}

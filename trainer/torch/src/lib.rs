@@ -31,7 +31,7 @@ mod trace;
 pub use allocator::{AllocatorCounters, CachingAllocator};
 pub use capture::{prepare_capture, start_capture, stop_capture};
 pub use current::CurrentStream;
-pub use device::gpu_count;
+pub use device::{free_memory, gpu_count};
 pub use error::TorchError;
 pub use event::{Event, Route};
 pub use gloo::{Gloo, Member};

@@ -32,6 +32,7 @@ pub(crate) struct Runtime {
     set_device: unsafe extern "C" fn(c_int) -> c_int,
     last_error: unsafe extern "C" fn() -> c_int,
     words: unsafe extern "C" fn(c_int) -> *const c_char,
+    memory: unsafe extern "C" fn(*mut usize, *mut usize) -> c_int,
 }
 
 /// An event of the runtime's. [`Event`](crate::Event) sees to it that it is recorded on its own device's streams only.
@@ -60,6 +61,7 @@ impl Runtime {
                 set_device: symbol(c"cudaSetDevice")?,
                 last_error: symbol(c"cudaGetLastError")?,
                 words: symbol(c"cudaGetErrorString")?,
+                memory: symbol(c"cudaMemGetInfo")?,
             })
         }
     }
@@ -118,6 +120,14 @@ impl Runtime {
             return Err(TorchError::NotReady);
         }
         self.check("the time between two events", code).map(|()| ms)
+    }
+
+    /// Bytes of device `index` that nobody has taken.
+    pub(crate) fn free_memory(&self, index: i16) -> Result<usize> {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: both are valid to write to.
+        let code = self.on_device(index, || unsafe { (self.memory)(&raw mut free, &raw mut total) })?;
+        self.check("asking for free memory", code).map(|()| free)
     }
 
     /// Frees the event. At the end of a process the runtime may have gone before; there is nothing left to free then.

@@ -15,6 +15,7 @@ mod run_dir;
 mod size;
 mod support;
 mod tail;
+mod wants;
 
 #[path = "../../examples/stream_rate/stream.rs"]
 mod stream;

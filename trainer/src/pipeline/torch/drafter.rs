@@ -78,10 +78,12 @@ impl<'a> Learner<'a> {
         let (largest, width) = &self.largest;
         let ([rows, tokens], device) = (largest.size(self.samples), self.step.device());
         let taps = Tensor::zeros([rows, tokens, *width], (self.step.kind(), device));
-        set_by(1, &taps.size(), (taps.kind(), device));
         let samples = self.rows(&largest.samples);
-        largest.clone().rehearse(device, || self.step.rehearse(&taps, &samples));
-        set_by(FIGURES, &[1], (Kind::Float, device));
+        largest.clone().rehearse(device, || {
+            set_by(1, &taps.size(), (taps.kind(), device));
+            self.step.rehearse(&taps, &samples);
+            set_by(FIGURES, &[1], (Kind::Float, device));
+        });
     }
 
     /// With what evaluates it.

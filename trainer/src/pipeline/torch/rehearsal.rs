@@ -9,6 +9,8 @@ use crate::instrument;
 use crate::model::pad_rows;
 use crate::pipeline::run::Text;
 use dflash_profiler::AllocatorStats;
+use dflash_torch::free_memory;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tch::{Device, Kind, Tensor};
 
 /// The longest texts: no batch is larger than theirs.
@@ -52,6 +54,7 @@ impl Largest {
             let counters = instrument::allocator(device).and_then(|allocator| allocator.counters().ok());
             counters.map_or(0, |counters| counters.reserved_bytes)
         };
+        let _alone = alone();
         let before = reserved();
         work();
         if self.varies {
@@ -66,12 +69,27 @@ const SPARE: u64 = 2;
 /// Bytes of the allocator's own pieces.
 const PIECE: u64 = 20 << 20;
 
-/// Takes memory for so many tensors at the same time, and gives it back to the allocator. Where there is not so much, what
-/// there is will do: an allocator that must ask the device later is slow, and not wrong.
+/// One lane at a time rehearses while it holds this: what several hold for a moment must not add up.
+pub(super) fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    // Nothing is kept in it.
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes memory for so many tensors at the same time, and gives it back to the allocator; at most half of what the device has
+/// left, since others need some too. Where that is not enough, an allocator that must ask the device later is slow, and not
+/// wrong.
 pub(super) fn set_by(count: usize, shape: &[i64], (kind, device): (Kind, Device)) {
     if device.is_cuda() {
+        let bytes = shape.iter().product::<i64>().unsigned_abs() as usize * kind.elt_size_in_bytes();
+        let count = count.min(within(free_memory(device).unwrap_or_default(), bytes));
         let _held: Vec<Tensor> = (0..count).map_while(|_| Tensor::f_empty(shape, (kind, device)).ok()).collect();
     }
+}
+
+/// How many of so many bytes half of the free ones hold.
+fn within(free: usize, bytes: usize) -> usize {
+    free / 2 / bytes.max(1)
 }
 
 #[cfg(test)]
@@ -89,6 +107,14 @@ mod tests {
         let largest = Largest::of(&alike, 8);
         assert_eq!((largest.size(&alike), largest.varies), ([2, 4], false));
         assert_eq!(Largest::of(&[], 2).size(&[]), [0, 0]);
+    }
+
+    #[test]
+    fn half_of_what_is_free_is_left_to_others() {
+        assert_eq!(
+            [(10_000, 1_000), (10_000, 6_000), (0, 1), (8, 0)].map(|(free, bytes)| within(free, bytes)),
+            [5, 0, 0, 4]
+        );
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! A target's work: forward passes, packing, copies.
 
 use super::features::KeptStates;
-use super::rehearsal::{Largest, set_by};
+use super::rehearsal::{Largest, alone, set_by};
 use super::{Fresh, Torch};
-use crate::config::{FeatureCache, Pipeline, Synchronisation, bytes};
+use crate::config::{FeatureCache, Pipeline, Synchronisation, Transport as Way, bytes};
 use crate::device::place;
 use crate::drafter::{Packed, packed};
 use crate::instrument;
@@ -84,8 +84,10 @@ pub(in crate::pipeline) struct Poster<'a> {
     width: i64,
     kind: Kind,
     largest: Largest,
-    /// Batches, and bytes, that may wait for the drafters.
+    /// Batches of this target, and bytes, that may wait for the drafters.
     room: (usize, u64),
+    /// Batches go straight to their drafter's device.
+    peer: bool,
 }
 
 impl<'a> Poster<'a> {
@@ -110,20 +112,36 @@ impl<'a> Poster<'a> {
             kind: target.kind(),
             largest,
             // Checked with the configuration.
-            room: (config.hs_queue, bytes(&config.hs_queue_bytes).flatten().unwrap_or(u64::MAX)),
+            room: (
+                config.hs_queue.div_ceil(config.targets().len()),
+                bytes(&config.hs_queue_bytes).flatten().unwrap_or(u64::MAX),
+            ),
+            peer: config.transport == Way::Peer,
         }
     }
 
     /// Memory for as many packed batches as there may be at a time, wherever they are made.
     fn rehearse(&self) {
+        let _alone = alone();
         let [rows, tokens] = self.largest.size(self.samples);
         let shape = [rows, tokens, self.width];
         let bytes = shape.iter().product::<i64>().cast_unsigned() * self.kind.elt_size_in_bytes() as u64;
         let waiting = self.room.0.min((self.room.1 / bytes.max(1)) as usize);
-        let mut devices = vec![self.device];
-        devices.extend(&self.drafters);
-        devices.dedup();
-        devices.iter().for_each(|&device| set_by(waiting + IN_HAND, &shape, (self.kind, device)));
+        for (device, waits) in self.places() {
+            set_by(if waits { waiting + IN_HAND } else { IN_HAND }, &shape, (self.kind, device));
+        }
+    }
+
+    /// Where packed batches are made, and whether they wait there for a drafter: on its own device, and on others that they
+    /// are copied to at once.
+    fn places(&self) -> Vec<(Device, bool)> {
+        let mut places = vec![(self.device, self.drafters.contains(&self.device))];
+        for &drafter in self.drafters.iter().filter(|_| self.peer) {
+            if !places.iter().any(|(device, _)| *device == drafter) {
+                places.push((drafter, true));
+            }
+        }
+        places
     }
 
     /// The device that all drafters are on, if it is one.

@@ -1,6 +1,6 @@
 //! Without a GPU, and for devices that are none: errors that name the way out.
 
-use dflash_torch::{CachingAllocator, Event, Priority, Route, Stream, TorchError, gpu_count};
+use dflash_torch::{CachingAllocator, Event, Priority, Route, Stream, TorchError, free_memory, gpu_count};
 use tch::Device;
 
 #[test]
@@ -9,6 +9,7 @@ fn the_cpu_has_no_streams_and_no_events() {
     assert_eq!(Stream::current(Device::Cpu).unwrap_err(), expected);
     assert_eq!(Event::timed(Device::Cpu).unwrap_err(), expected);
     assert_eq!(CachingAllocator::of(Device::Cpu).unwrap_err(), expected);
+    assert_eq!(free_memory(Device::Cpu).unwrap_err(), expected);
     assert_eq!(expected.to_string(), "cpu has no streams and no events: they are a GPU's, cuda:N");
 }
 
@@ -24,6 +25,7 @@ fn a_gpu_that_is_not_there_is_named_with_the_reason() {
             Event::new(device, true, Route::Generic).unwrap_err(),
             Event::new(device, true, Route::Runtime).unwrap_err(),
             CachingAllocator::of(device).unwrap_err(),
+            free_memory(device).unwrap_err(),
         ];
         for error in errors {
             let text = error.to_string();
