@@ -13,6 +13,7 @@ import json
 import math
 import random
 import struct
+import sys
 import tomllib
 from pathlib import Path
 
@@ -30,6 +31,7 @@ def main() -> None:
     parser.add_argument("directory", type=Path)
     args = parser.parse_args()
     settings = tomllib.loads(args.config.read_text(encoding="utf-8"))
+    refuse_others(settings)
     torch.manual_seed(args.seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cuda":
@@ -40,6 +42,35 @@ def main() -> None:
     drafter = Drafter(target.c, settings["drafter"], device)
     train(drafter, target, texts, {**settings["train"], "steps": args.steps}, args.seed, device)
     drafter.save(args.directory)
+
+
+# Keys that this program follows.
+KNOWN = {
+    "drafter": "layers block_size taps mask_token_id initializer_range final_norm_init",
+    "train": "steps batch anchors gamma vocabulary candidate_low candidate_random optimizer learning_rate beta1 beta2 weight_decay "
+    "muon_learning_rate muon_momentum warmup clip",
+}
+# Keys that change no result.
+NEUTRAL = {"drafter": "split_fc mask", "train": "loss_chunk_blocks checkpointing norm_reading fixed_anchors"}
+# The one value of others that it follows.
+ONLY = {
+    "drafter": {"init": "", "layer_types": [], "target_layer_ids": []},
+    "train": {
+        "anchor_rule": "two_supervised", "loss": "cross_entropy", "noise": "none", "accumulate": 1, "muon_weight_decay": 0.0,
+        "muon_iterations": 5, "schedule": "cosine", "min_rate": 0.0,
+    },
+    "data": {"pack": 0},
+}
+
+
+def refuse_others(settings: dict) -> None:
+    """Another recipe than asked for would be no comparison."""
+    for section in ("drafter", "train", "data"):
+        for key, value in settings.get(section, {}).items():
+            only = ONLY[section]
+            followed = section == "data" or key in f"{KNOWN[section]} {NEUTRAL[section]}".split()
+            if value != only[key] if key in only else not followed:
+                sys.exit(f"reference_train: [{section}] {key} = {value!r} is not followed here; leave it out")
 
 
 # ---- files -------------------------------------------------------------------------------------------------------------

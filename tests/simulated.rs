@@ -53,6 +53,42 @@ fn a_simulation_is_recorded_and_says_who_limits() {
     assert!(text(&top.stdout).contains("sim:1"), "{}", text(&top.stdout));
 }
 
+/// Drafters that pause for an evaluation limit nothing: whoever waits for room meanwhile is set apart as they are.
+#[test]
+fn an_evaluation_is_neither_training_nor_waiting() {
+    let place = Place::new();
+    let pauses = "[sim.stages]\n\"drafter.eval\" = \"2 s\"";
+    let shipped = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("configs/sim/one_and_one.toml");
+    let text_of = fs::read_to_string(shipped).unwrap();
+    assert!(text_of.contains("[sim.stages]"));
+    fs::write(place.0.path().join("one.toml"), text_of.replace("[sim.stages]", pauses)).unwrap();
+    let trained = place.dflash(&["train", "one.toml", "--steps", "24", "--set", "eval.every=12"]);
+    let log = text(&trained.stderr);
+    assert!(trained.status.success() && !log.contains("00 % for room"), "{log}");
+    let run = place.0.path().join(text(&trained.stdout).trim());
+    let iterations = fs::read_to_string(run.join("iterations.csv")).unwrap();
+    let evals = |lane: &str| {
+        let total = |line: &&str| line.contains(&format!(",{lane},")) && line.contains(",eval,total,");
+        iterations.lines().filter(total).count()
+    };
+    assert_eq!(evals("drafter:0"), 2);
+    assert!(evals("post:0") > 0, "it waited for room for two seconds");
+    let long = |line: &&str| line.contains(",train,") && line.contains(".put,");
+    let put_ns = |line: &str| line.split(',').nth(9).unwrap().parse::<u64>().unwrap();
+    assert!(iterations.lines().filter(long).all(|line| put_ns(line) < 2_000_000_000));
+    // Twelve steps, two seconds, twelve steps: the rate is that of the steps.
+    let manifest: serde_json::Value = serde_json::from_str(&fs::read_to_string(run.join("run.json")).unwrap()).unwrap();
+    let rate = manifest["results"]["tokens_per_s"].as_f64().unwrap();
+    let seconds = manifest["results"]["loop_seconds"]["drafter:0"].as_f64().unwrap();
+    assert!(seconds > 4.0 && rate > 1.05 * 24.0 * tokens_of_a_step(&iterations) / seconds, "{rate}");
+}
+
+/// Context tokens of the drafter's first training pass.
+fn tokens_of_a_step(iterations: &str) -> f64 {
+    let total = |line: &&str| line.contains(",drafter:0,") && line.contains(",train,total,");
+    iterations.lines().find(total).unwrap().split(',').next_back().unwrap().parse().unwrap()
+}
+
 #[test]
 fn eight_gpus_stand_on_one_screen() {
     let place = Place::new();

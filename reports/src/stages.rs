@@ -56,6 +56,9 @@ pub struct LaneTable {
     pub tokens: Option<u64>,
     /// Begin of the first and end of the last iteration, bare ones included, monotonic nanoseconds.
     pub extent_ns: Option<(i64, i64)>,
+    /// Of the time between the two, that of evaluations.
+    #[serde(skip)]
+    pub evaluating_ns: u64,
     /// Iterations whose stages last longer than they do: clocks or records are wrong there.
     pub overfull: u64,
 }

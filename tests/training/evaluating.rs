@@ -18,9 +18,10 @@ fn json(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// Step and acceptance length of every row of metrics.csv.
+/// Step and acceptance length of every row of metrics.csv; each has a loss.
 fn rows(run: &Path) -> Vec<(String, Option<f64>)> {
     let text = fs::read_to_string(run.join("metrics.csv")).unwrap();
+    assert!(text.lines().skip(1).all(|line| line.split(',').nth(4).unwrap().parse::<f64>().is_ok()), "{text}");
     let tau = text.lines().next().unwrap().split(',').position(|name| name == "acceptance_length").unwrap();
     let row = |line: &str| {
         let fields: Vec<&str> = line.split(',').collect();
@@ -55,12 +56,15 @@ fn a_training_that_is_evaluated_is_the_same_bit_for_bit() {
     place.ok(&["export", run.to_str().unwrap(), "--best", "-o", "best"]);
 
     says_so(&place, &run, rows[4].1.unwrap());
+    // As long as nobody has evaluated what a later attempt has learnt, nothing is known of it.
+    train(&place, &["--resume", run.to_str().unwrap(), "--steps", "13", "--set", "eval.every=0"]);
+    assert_eq!(json(&run.join("run.json"))["results"].get("tau"), None);
     cut(&run, 4);
-    let resumed = train(&place, &["--resume", run.to_str().unwrap()]);
+    let resumed = train(&place, &["--resume", run.to_str().unwrap(), "--steps", "12", "--set", "eval.every=4"]);
     let last = resumed.join("checkpoints/step-000012");
     assert_eq!(
         (state(&last), figures(&last)["attempt"].as_u64()),
-        (state(&plain.join("checkpoints/step-000012")), Some(2))
+        (state(&plain.join("checkpoints/step-000012")), Some(3))
     );
 }
 
@@ -72,7 +76,7 @@ fn says_so(place: &Place, run: &Path, tau: f64) {
     let eval = report.lines().find(|line| line.trim_start().starts_with("eval ")).unwrap_or_else(|| panic!("{report}"));
     assert!(!eval.contains(" 0.0 %"), "{eval}");
     let top = place.ok(&["top", run, "--once"]);
-    assert!(top.contains(&format!("{tau:.2}")), "{top}");
+    assert!(top.contains(&format!("tau {tau:.2} ")), "{top}");
     let events = fs::read_dir(place.path(run).join("tensorboard")).unwrap().next().unwrap().unwrap().path();
     assert!(fs::read(events).unwrap().windows(14).any(|tag| tag == b"acceptance/tau"));
 }

@@ -58,7 +58,7 @@ pub struct Throughput {
     pub wall_ns: Option<u64>,
     /// Context tokens that the drafters trained on, without padding.
     pub tokens: Option<u64>,
-    /// Those ÷ the time from the drafters' first begin to their last end.
+    /// Those ÷ the time from the drafters' first begin to their last end, without that of their evaluations.
     pub tokens_per_s: Option<f64>,
 }
 
@@ -69,7 +69,10 @@ impl Throughput {
         let drafters = || stages.lanes.iter().filter(|lane| lane.role() == "drafter");
         let wall_ns = extent(stages.lanes.iter().filter_map(|lane| lane.extent_ns));
         let tokens = drafters().filter_map(|lane| lane.tokens).reduce(u64::saturating_add);
-        let drafting = extent(drafters().filter_map(|lane| lane.extent_ns)).filter(|ns| *ns > 0);
+        // Drafters are evaluated together.
+        let evaluating = drafters().map(|lane| lane.evaluating_ns).max().unwrap_or(0);
+        let drafting = extent(drafters().filter_map(|lane| lane.extent_ns)).map(|ns| ns.saturating_sub(evaluating));
+        let drafting = drafting.filter(|ns| *ns > 0);
         let tokens_per_s = tokens.zip(drafting).map(|(tokens, ns)| tokens as f64 * 1e9 / ns as f64);
         Self { wall_ns, tokens, tokens_per_s }
     }

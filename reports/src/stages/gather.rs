@@ -31,6 +31,8 @@ struct Lane {
     wall_with_cpu_ns: u64,
     tokens: Option<u64>,
     extent_ns: Option<(i64, i64)>,
+    /// Time of evaluations: between training iterations, and since the last one.
+    evaluating_ns: (u64, u64),
     set_apart: BTreeMap<Kind, Values>,
 }
 
@@ -51,6 +53,9 @@ impl Gathered {
         } else {
             if iteration.kind == Kind::Bare {
                 lane.add_progress(iteration);
+            }
+            if iteration.kind == Kind::Eval && lane.extent_ns.is_some() {
+                add(&mut lane.evaluating_ns.1, iteration.duration_ns);
             }
             lane.set_apart.entry(iteration.kind).or_default().push(iteration.duration_ns);
         }
@@ -143,6 +148,8 @@ impl Lane {
         if let Some(tokens) = iteration.tokens {
             self.tokens = Some(self.tokens.unwrap_or(0).saturating_add(tokens));
         }
+        let since = std::mem::take(&mut self.evaluating_ns.1);
+        add(&mut self.evaluating_ns.0, since);
         let (begin, end) = (iteration.begin_ns, walk::end_ns(iteration));
         self.extent_ns = Some(self.extent_ns.map_or((begin, end), |(first, last)| (first.min(begin), last.max(end))));
     }
@@ -182,6 +189,7 @@ impl Lane {
             cpu_share: (self.wall_with_cpu_ns > 0).then(|| share(self.cpu_ns, self.wall_with_cpu_ns)),
             tokens: self.tokens,
             extent_ns: self.extent_ns,
+            evaluating_ns: self.evaluating_ns.0,
             overfull: self.overfull,
             ..LaneTable::default()
         }

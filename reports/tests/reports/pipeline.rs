@@ -4,6 +4,7 @@ use crate::support::{Builder, MS};
 use dflash_reports::goodput::goodput;
 use dflash_reports::gpu::gpus;
 use dflash_reports::handoffs::handoffs;
+use dflash_reports::report::Throughput;
 use dflash_reports::stages::stage_table;
 use dflash_reports::stragglers::peers;
 use dflash_reports::timeline::Timeline;
@@ -34,6 +35,16 @@ fn goodput_adds_up_and_names_every_kind() {
     assert_eq!(found.parts().iter().map(|(_, ns)| ns / MS).collect::<Vec<_>>(), [18, 10, 30, 40, 7, 0, 0]);
     assert_eq!(found.parts().iter().map(|(_, ns)| ns).sum::<u64>(), found.total_ns);
     assert_eq!(goodput(&Timeline::default(), &Window::default()), None);
+}
+
+/// Two steps of 100 tokens in 20 ms; of the evaluations, only the one between them is in their time.
+#[test]
+fn evaluations_are_no_part_of_the_rate() {
+    let kinds =
+        [(Kind::Eval, 0, 70), (Kind::Train, 0, 10), (Kind::Eval, 0, 40), (Kind::Train, 0, 10), (Kind::Eval, 0, 90)];
+    let found = Throughput::of(&stage_table(&drafter(&kinds).timeline, &Window::default()));
+    assert_eq!((found.tokens, found.tokens_per_s), (Some(200), Some(10_000.0)));
+    assert_eq!(found.wall_ns, Some(60 * MS));
 }
 
 #[test]

@@ -20,10 +20,12 @@ fn too_many_skipped_steps_leave_a_last_checkpoint() {
     let config = fs::read_to_string(place.config()).unwrap();
     fs::write(place.config(), config.replace("[train]", "[train]\nlearning_rate = 1e30")).unwrap();
     place.ok(&["prepare", "tiny.toml"]);
-    let log = place.fails(4, &["train", "tiny.toml", "--steps", "100"]);
+    let log = place.fails(4, &["train", "tiny.toml", "--steps", "100", "--set", "eval.every=15"]);
     assert!(log.contains("10 steps in a row up to step 15 "), "{log}");
     let run = only_run(&place);
     assert_eq!(steps(&run), ["step-000015"]);
+    let metrics = fs::read_to_string(run.join("metrics.csv")).unwrap();
+    assert_eq!(metrics.lines().last().unwrap().split(',').nth(2), Some("15"), "its row did not wait in vain");
     let init = run.join("checkpoints/step-000015/export");
     let init = init.strip_prefix(place.path("")).unwrap();
     assert!(log.contains(&format!("[drafter] init = \"{}\"", init.display())), "{log}");

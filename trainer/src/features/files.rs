@@ -7,6 +7,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 const STATES: &str = "states.bin";
 const MADE: &str = "made.txt";
@@ -20,6 +21,8 @@ pub(super) struct Files {
     /// `None`: everything is there, and nothing is written.
     made: Option<File>,
     unclean: bool,
+    /// What the manifest says of them once something is written; taken then.
+    opened: Mutex<Option<Manifest>>,
     _lock: Option<File>,
 }
 
@@ -40,7 +43,8 @@ impl Files {
     fn reading(dir: &Path, rows: &Rows) -> Result<Self, FeatureError> {
         let path = dir.join(STATES);
         let states = File::open(&path).map_err(FeatureError::io("read", &path))?;
-        let files = Self { dir: dir.to_owned(), states, made: None, unclean: false, _lock: None };
+        let opened = Mutex::default();
+        let files = Self { dir: dir.to_owned(), states, made: None, unclean: false, opened, _lock: None };
         files.check_length(rows)?;
         Ok(files)
     }
@@ -65,9 +69,9 @@ impl Files {
             // What a begin that was interrupted has left says nothing.
             made.set_len(0).and_then(|()| states.set_len(rows.bytes())).map_err(FeatureError::io("write", dir))?;
         }
-        let files = Self { dir: dir.to_owned(), states, made: Some(made), unclean, _lock: lock };
+        let opened = Mutex::new(Some(Manifest::of(rows, false, false)));
+        let files = Self { dir: dir.to_owned(), states, made: Some(made), unclean, opened, _lock: lock };
         files.check_length(rows)?;
-        Manifest::of(rows, false, false).write(dir)?;
         Ok(files)
     }
 
@@ -93,7 +97,18 @@ impl Files {
         FeatureError::damaged(&self.dir, STATES, problem)
     }
 
+    /// A training that has only opened them leaves no trace.
+    fn begin_writing(&self) -> Result<(), FeatureError> {
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
+        opened.map_or(Ok(()), |opened| opened.write(&self.dir))
+    }
+
+    fn untouched(&self) -> bool {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     pub(super) fn write_at(&self, bytes: &[u8], offset: u64) -> Result<(), FeatureError> {
+        self.begin_writing()?;
         self.states.write_all_at(bytes, offset).map_err(FeatureError::io("write", &self.dir.join(STATES)))
     }
 
@@ -102,6 +117,14 @@ impl Files {
             ErrorKind::UnexpectedEof => self.damaged("it is cut off"),
             _ => FeatureError::io("read", &self.dir.join(STATES))(error),
         })
+    }
+
+    /// Makes these the only rows that are there.
+    pub(super) fn note_only(&self, rows: &[(usize, u32)]) -> Result<(), FeatureError> {
+        self.begin_writing()?;
+        let Some(made) = &self.made else { return Ok(()) };
+        made.set_len(0).map_err(FeatureError::io("write", &self.dir.join(MADE)))?;
+        rows.iter().try_for_each(|row| self.note(std::slice::from_ref(row)))
     }
 
     /// Adds a line for the rows of a batch, in one piece.
@@ -116,12 +139,9 @@ impl Files {
     pub(super) fn read_made(&self, rows: usize) -> Result<HashMap<usize, u32>, FeatureError> {
         let path = self.dir.join(MADE);
         let text = fs::read_to_string(&path).map_err(FeatureError::io("read", &path))?;
-        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-        if whole.len() + 1 < text.len()
-            && let Some(made) = &self.made
-        {
-            let end = if whole.is_empty() { 0 } else { whole.len() as u64 + 1 };
-            made.set_len(end).map_err(FeatureError::io("write", &path))?;
+        let (whole, torn) = text.split_at(text.rfind('\n').map_or(0, |end| end + 1));
+        if let Some(made) = self.made.as_ref().filter(|_| !torn.is_empty()) {
+            made.set_len(whole.len() as u64).map_err(FeatureError::io("write", &path))?;
         }
         let parse = |word: &str| {
             let (row, sum) = word.split_once(':')?;
@@ -133,7 +153,7 @@ impl Files {
     }
 
     pub(super) fn close(&self, rows: &Rows, complete: bool) -> Result<(), FeatureError> {
-        let Some(made) = &self.made else { return Ok(()) };
+        let Some(made) = self.made.as_ref().filter(|_| self.unclean || !self.untouched()) else { return Ok(()) };
         self.states.sync_all().and_then(|()| made.sync_all()).map_err(FeatureError::io("write", &self.dir))?;
         Manifest::of(rows, complete, true).write(&self.dir)
     }

@@ -151,10 +151,16 @@ impl DiskFeatures {
     /// Forgets the rows that a power cut has left without their states.
     fn drop_torn(&self) -> Result<(), FeatureError> {
         let claimed: Vec<(usize, u32)> = self.made().iter().map(|(&row, &sum)| (row, sum)).collect();
-        for (row, sum) in claimed {
-            if crc32c::crc32c(&self.bytes(row)?) != sum {
-                self.made().remove(&row);
+        let mut whole = Vec::with_capacity(claimed.len());
+        for &(row, sum) in &claimed {
+            if crc32c::crc32c(&self.bytes(row)?) == sum {
+                whole.push((row, sum));
             }
+        }
+        if whole.len() < claimed.len() {
+            // Also in the file: nobody looks again once this training has closed it.
+            self.files.note_only(&whole)?;
+            *self.made() = whole.into_iter().collect();
         }
         Ok(())
     }

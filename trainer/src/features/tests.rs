@@ -45,7 +45,11 @@ fn what_was_interrupted_goes_on_and_only_one_fills() {
     let made = features.directory().join("made.txt");
     drop(features); // killed
     let text = std::fs::read_to_string(&made).unwrap();
-    std::fs::write(&made, text + "0:12").unwrap(); // in the middle of a line
+    for torn in ["0", "0:12"] {
+        std::fs::write(&made, text.clone() + torn).unwrap(); // in the middle of a line
+        drop(DiskFeatures::open(place.path(), rows(), None).unwrap());
+        assert_eq!(std::fs::read_to_string(&made).unwrap(), text);
+    }
     let features = DiskFeatures::open(place.path(), rows(), None).unwrap();
     assert_eq!((features.progress(), features.has(2), features.has(0)), ((1, 3), true, false));
     features.write(&[(0, states(0)), (1, states(1))]).unwrap();
@@ -64,6 +68,24 @@ fn a_power_cut_costs_the_rows_that_it_tore() {
     drop(features); // not closed
     let features = DiskFeatures::open(place.path(), rows(), None).unwrap();
     assert_eq!((features.has(0), features.has(1)), (true, false));
+    features.close().unwrap(); // before it was made again
+    drop(features);
+    let features = DiskFeatures::open(place.path(), rows(), None).unwrap();
+    assert_eq!((features.has(0), features.has(1)), (true, false), "it stays forgotten");
+    assert!(features.read(0).unwrap().equal(&states(0)));
+}
+
+#[test]
+fn who_only_opens_leaves_no_trace() {
+    let place = tempfile::tempdir().unwrap();
+    drop(DiskFeatures::open(place.path(), rows(), None).unwrap());
+    let features = DiskFeatures::open(place.path(), rows(), None).unwrap();
+    features.write(&[(0, states(0))]).unwrap();
+    features.close().unwrap();
+    drop(features);
+    drop(DiskFeatures::open(place.path(), rows(), None).unwrap()); // refused for another reason
+    let features = DiskFeatures::open(place.path(), rows(), None).unwrap();
+    assert!(!features.files.unclean() && features.has(0));
 }
 
 #[test]

@@ -132,6 +132,9 @@ mod tests {
             Tensor::cat(&(0..100).map(|i| linear(&rows.narrow(0, 2 * i, 2), &weight, None)).collect::<Vec<_>>(), 0);
         let alone = Tensor::cat(&(0..200).map(|i| linear(&rows.narrow(0, i, 1), &weight, None)).collect::<Vec<_>>(), 0);
         assert!(alone.equal(&pairs));
-        assert_eq!(together.size(), alone.size());
+        // What a CPU without such products does with many rows is not known here.
+        if crate::device::cpu_bfloat16().is_some() {
+            assert!(alone.equal(&together));
+        }
     }
 }

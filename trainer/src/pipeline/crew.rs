@@ -35,7 +35,7 @@ pub(super) struct TargetWorker<W: World> {
 pub(super) struct Worked<W: World> {
     pub(super) drafters: Vec<W::Drafter>,
     pub(super) steps: usize,
-    /// Context tokens a second over the whole loop, of all drafters, without padding.
+    /// Context tokens a second over the whole loop, of all drafters, without padding; evaluations left out.
     pub(super) tokens_per_s: f64,
     /// Each lane's loop, in seconds by a clock that is not the profiler's.
     pub(super) loop_seconds: Vec<(String, f64)>,
@@ -99,7 +99,7 @@ fn group<W: World>(shared: &Shared<'_, W>, drafters: usize, across: Option<Acros
 
 fn worked<W: World>(drafters: Vec<(String, Learnt<W::Drafter>)>, makers: Vec<(String, f64)>) -> Worked<W> {
     let made: Vec<Made> = drafters.iter().map(|(_, learnt)| learnt.made).collect();
-    let seconds = made.iter().map(|made| made.seconds).fold(1e-9, f64::max);
+    let seconds = made.iter().map(|made| made.seconds - made.paused).fold(1e-9, f64::max);
     let mut loop_seconds: Vec<_> = drafters.iter().map(|(lane, learnt)| (lane.clone(), learnt.made.seconds)).collect();
     loop_seconds.extend(makers);
     Worked {

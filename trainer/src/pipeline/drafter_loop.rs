@@ -60,6 +60,8 @@ pub(super) struct Made {
     pub(super) steps: usize,
     pub(super) tokens: u64,
     pub(super) seconds: f64,
+    /// Of those, the ones in which it was evaluated.
+    pub(super) paused: f64,
 }
 
 /// How much of its time the lane has waited since the last log line.
@@ -177,7 +179,8 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
     fn read_back(&mut self) -> Option<Figures> {
         let step = self.made.steps;
         let due = (step as u64).is_multiple_of(self.shared.log_every) || step == self.shared.steps;
-        if !due {
+        // The row of an evaluation has all figures: a step has one row.
+        if !(due || self.evaluates()) {
             return None;
         }
         self.read = step;

@@ -16,12 +16,12 @@ pub struct HeldOut {
 }
 
 /// A target of its own for them: other threads use theirs meanwhile.
-pub(super) struct Bench {
+pub(super) struct Examiner {
     pub(super) target: Target,
     pub(super) held_out: HeldOut,
 }
 
-impl Bench {
+impl Examiner {
     /// Evaluates the drafter as an export of it would be served; `go_on` is asked between prompts. Draws nothing of what the
     /// training draws, and changes nothing of what it reads. `None`: it was given up.
     ///

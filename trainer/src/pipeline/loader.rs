@@ -50,10 +50,12 @@ pub(super) fn load<W: World>(
         {
             let _span = span!("load.put");
             flow_put(number);
+            let began = Instant::now();
             let Some(now) = shared.batches.put(number, made, 0) else {
                 guard.kind(Kind::Drain);
                 return Ok(began.elapsed().as_secs_f64());
             };
+            let _ = shared.waited(&guard, began);
             depth.record(now.items as f64);
         }
         shared.report(LANE, number - first);

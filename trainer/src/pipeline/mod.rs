@@ -11,6 +11,7 @@ mod loader;
 mod metrics;
 mod observe;
 mod order;
+mod pauses;
 mod post_loop;
 mod queue;
 mod run;

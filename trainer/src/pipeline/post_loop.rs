@@ -75,7 +75,10 @@ impl<W: World> PostLoop<'_, W> {
             let put = {
                 let _span = span!("post.put");
                 flow_put(HIDDEN_STATES_FLOW + number);
-                self.shared.hidden_states.put(number, HiddenStates::of(batch, taps), bytes)
+                let began = Instant::now();
+                let put = self.shared.hidden_states.put(number, HiddenStates::of(batch, taps), bytes);
+                let _ = self.shared.waited(&guard, began);
+                put
             };
             let Some(depth) = put else {
                 guard.kind(Kind::Drain);

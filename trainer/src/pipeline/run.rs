@@ -3,13 +3,13 @@
 use super::checkpoint::{Checkpoints, Place, Saving};
 use super::collective::Across;
 use super::crew::{self, Crew, TargetWorker};
-use super::held_out::{Bench, HeldOut};
+use super::held_out::{Examiner, HeldOut};
 use super::observe::Observer;
 use super::scene::Scene;
 use super::shared::Among;
 use super::step::DrafterStep;
 use super::streams::settle;
-use super::torch::{Features, Largest, Learner, Padder, Poster, Reader, Torch};
+use super::torch::{KeptStates, Largest, Learner, Padder, Poster, Reader, Torch};
 use crate::checkpoint::Snapshot;
 use crate::config::{Config, Objective};
 use crate::drafter::{DFlashDrafter, Row};
@@ -101,7 +101,7 @@ pub struct Outcome {
 /// # Errors
 /// [`TrainError::Lane`] names the lane that failed first and why; the other lanes have ended by then.
 pub fn run(mut parts: Parts<'_>) -> Result<Outcome, TrainError> {
-    let features = Features::new(parts.features.take());
+    let features = KeptStates::new(parts.features.take());
     let abandon = || features.abandon();
     let first = parts.targets.first().ok_or_else(|| nobody("target"))?;
     let teacher = parts.config.train.loss == Objective::Kl;
@@ -174,7 +174,7 @@ fn learners<'a>(
     let checkpoints = Arc::new(Checkpoints::new(place, target.config.clone(), saving, scene.epoch(), scene.first));
     let (train, samples) = (&parts.config.train, parts.samples);
     // The first drafter evaluates for all.
-    let mut bench = parts.held_out.clone().map(|held_out| Bench { target: target.shared(), held_out });
+    let mut examiner = parts.held_out.clone().map(|held_out| Examiner { target: target.shared(), held_out });
     let learner = |&device: &Device| {
         let drafter = parts.drafter.copied_to(device);
         let seen = samples.iter().flat_map(|s| s.ids.iter().copied());
@@ -190,7 +190,7 @@ fn learners<'a>(
             train.learning_rate,
             (largest.clone(), width),
         );
-        Ok((device_name(device), learner.on(bench.take())))
+        Ok((device_name(device), learner.examined_by(examiner.take())))
     };
     parts.drafter_devices.iter().map(learner).collect()
 }

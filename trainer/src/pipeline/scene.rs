@@ -2,6 +2,7 @@
 
 use super::observe::Observer;
 use super::order::Order;
+use super::pauses::Pauses;
 use super::run::Text;
 use super::shared::{Among, Ends, Shared, WaitTime};
 use super::work::World;
@@ -64,6 +65,7 @@ impl<'a> Scene<'a> {
             profiler: self.profiler,
             observer: self.observer,
             target_wait: WaitTime::default(),
+            pauses: Pauses::default(),
             warmup: config.profile.warmup_iterations,
             threads: pipeline.threads,
             ends: Ends {

@@ -1,15 +1,17 @@
 //! What the lanes share.
 
 use super::observe::Observer;
+use super::pauses::Pauses;
 use super::post_loop::Posted;
 use super::run::Text;
 use super::work::World;
 use super::{Batch, BufferedHSQueue, HiddenStates, lane};
 use crate::config::OnStop;
-use dflash_profiler::Profiler;
 use dflash_profiler::timeline::record::{Kind, Severity};
+use dflash_profiler::{IterationGuard, Profiler};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Queues, settings and the first failure.
 pub(super) struct Shared<'a, W: World> {
@@ -42,6 +44,7 @@ pub(super) struct Shared<'a, W: World> {
     pub(super) profiler: &'a Profiler,
     pub(super) observer: &'a dyn Observer,
     pub(super) target_wait: WaitTime,
+    pub(super) pauses: Pauses,
     pub(super) warmup: u64,
     pub(super) threads: usize,
     pub(super) ends: Ends<'a>,
@@ -90,6 +93,16 @@ impl WaitTime {
 }
 
 impl<W: World> Shared<'_, W> {
+    /// A pass has waited for room since `began`. What was waited for an evaluation says nothing about who limits: that pass is
+    /// set apart, as the drafters' is.
+    pub(super) fn waited(&self, pass: &IterationGuard, began: Instant) -> Duration {
+        let (waited, paused) = (began.elapsed(), self.pauses.since(began));
+        if !paused.is_zero() {
+            pass.kind(Kind::Eval);
+        }
+        waited.saturating_sub(paused)
+    }
+
     pub(super) fn kind(&self, iteration: u64) -> Kind {
         if iteration < self.warmup { Kind::Warmup } else { Kind::Train }
     }

@@ -5,7 +5,7 @@ use super::shared::Shared;
 use super::streams::Streams;
 use super::work::{Post, Read, Stream, World};
 use super::{Batch, BufferedHSQueue, HiddenStates};
-use dflash_profiler::{Counter, Kind, begin_iteration, flow_put, flow_take, span};
+use dflash_profiler::{Counter, IterationGuard, Kind, begin_iteration, flow_put, flow_take, span};
 use std::time::Instant;
 
 /// Name of a lane.
@@ -97,7 +97,7 @@ impl<'a, W: World> TargetForwardLoop<'a, W> {
             flow_take(batch.number);
             guard.tokens(self.shared.tokens(&batch.samples));
             let fresh = self.work.forward(&batch)?;
-            if self.hand_on(batch, fresh, stream)?.is_none() {
+            if self.hand_on(batch, fresh, stream, &guard)?.is_none() {
                 guard.kind(Kind::Drain);
                 break;
             }
@@ -112,6 +112,7 @@ impl<'a, W: World> TargetForwardLoop<'a, W> {
         batch: Batch<W::Ids>,
         fresh: Option<W::Fresh>,
         stream: &Stream,
+        pass: &IterationGuard,
     ) -> Result<Option<()>, String> {
         let number = batch.number;
         let post = match &mut self.then {
@@ -121,7 +122,7 @@ impl<'a, W: World> TargetForwardLoop<'a, W> {
                 flow_put(POST_FLOW + number);
                 let began = Instant::now();
                 let put = queue.put(number, Posted { batch, fresh }, 0);
-                self.shared.target_wait.add(began.elapsed());
+                self.shared.target_wait.add(self.shared.waited(pass, began));
                 return Ok(put.map(|_| ()));
             }
         };
@@ -138,7 +139,7 @@ impl<'a, W: World> TargetForwardLoop<'a, W> {
         flow_put(HIDDEN_STATES_FLOW + number);
         let began = Instant::now();
         let put = self.shared.hidden_states.put(number, HiddenStates::of(batch, taps), bytes);
-        self.shared.target_wait.add(began.elapsed());
+        self.shared.target_wait.add(self.shared.waited(pass, began));
         let Some(depth) = put else { return Ok(None) };
         self.put_depth.record(depth);
         Ok(Some(()))

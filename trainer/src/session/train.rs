@@ -266,6 +266,8 @@ pub(super) fn close(run: &RunDir, trained: &Result<Trained, TrainError>) -> Resu
         manifest.results.insert("tokens_per_s".to_owned(), t.tokens_per_s.into());
         let loops: serde_json::Map<_, _> = t.loop_seconds.iter().map(|(lane, s)| (lane.clone(), (*s).into())).collect();
         manifest.results.insert("loop_seconds".to_owned(), loops.into());
+        // What an earlier attempt has found is of another drafter.
+        ["tau", "evaluation"].iter().for_each(|name| drop(manifest.results.remove(*name)));
         t.evaluation.iter().for_each(|evaluation| note(&mut manifest, evaluation));
     }
     Ok(run.write_manifest(&manifest)?)

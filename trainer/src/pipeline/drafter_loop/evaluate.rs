@@ -19,6 +19,7 @@ impl<W: World> DrafterTrainLoop<'_, W> {
         let _pass = begin_iteration(Kind::Eval);
         let began = Instant::now();
         let shared = self.shared;
+        shared.pauses.begin();
         let found = if self.group.rank() == 0 {
             let _span = span!("drafter.eval");
             self.work.evaluate(self.made.steps, &|| !shared.is_stopping())
@@ -30,8 +31,10 @@ impl<W: World> DrafterTrainLoop<'_, W> {
             // A drafter that has left ends the others at their next step.
             let _ = self.group.sum_numbers(&mut [0.0]);
         }
+        shared.pauses.end();
         self.tell_evaluation(found);
         let took = began.elapsed();
+        self.made.paused += took.as_secs_f64();
         self.work.paused(took);
         self.waits.since += took;
     }

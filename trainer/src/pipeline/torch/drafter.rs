@@ -7,7 +7,7 @@ use crate::eval::RunEvaluation;
 use crate::pipeline::HiddenStates;
 use crate::pipeline::checkpoint::Checkpoints;
 use crate::pipeline::collective::{Collective, Ended};
-use crate::pipeline::held_out::Bench;
+use crate::pipeline::held_out::Examiner;
 use crate::pipeline::metrics::{Batch, Metrics};
 use crate::pipeline::run::Text;
 use crate::pipeline::step::{DrafterStep, Share};
@@ -40,8 +40,8 @@ pub(in crate::pipeline) struct Learner<'a> {
     reduced: Vec<Tensor>,
     /// The batch that needs most memory, and the numbers that a token of its hidden states has.
     largest: (Largest, i64),
-    /// What it is evaluated on, if it is.
-    bench: Option<Bench>,
+    /// What evaluates it, if it is.
+    examiner: Option<Examiner>,
     /// The last evaluation, and after how many steps it was.
     evaluated: Option<(usize, RunEvaluation)>,
 }
@@ -68,7 +68,7 @@ impl<'a> Learner<'a> {
             weight: (0.0, None),
             reduced,
             largest,
-            bench: None,
+            examiner: None,
             evaluated: None,
         }
     }
@@ -86,9 +86,9 @@ impl<'a> Learner<'a> {
         });
     }
 
-    /// Evaluated on a bench.
-    pub(in crate::pipeline) fn on(self, bench: Option<Bench>) -> Self {
-        Self { bench, ..self }
+    /// With what evaluates it.
+    pub(in crate::pipeline) fn examined_by(self, examiner: Option<Examiner>) -> Self {
+        Self { examiner, ..self }
     }
 
     /// What an evaluation after `steps` steps has found, if there was one.
@@ -195,8 +195,8 @@ impl Learn<Torch<'_>> for Learner<'_> {
     }
 
     fn evaluate(&mut self, step: usize, go_on: &dyn Fn() -> bool) -> Result<Option<RunEvaluation>, String> {
-        let Some(bench) = &self.bench else { return Ok(None) };
-        let found = bench.evaluate(&self.step.drafter, go_on)?;
+        let Some(examiner) = &self.examiner else { return Ok(None) };
+        let found = examiner.evaluate(&self.step.drafter, go_on)?;
         if let Some(found) = found.as_ref().filter(|found| found.counts()) {
             self.checkpoints.evaluated(step, found);
             self.evaluated = Some((step, found.clone()));

@@ -9,7 +9,7 @@ use tch::{Device, Tensor};
 /// Concatenated taps [len, n·D] of samples that a target has already read, in main memory or on the disk, for all targets
 /// together.
 #[derive(Debug, Default)]
-pub(in crate::pipeline) struct Features {
+pub(in crate::pipeline) struct KeptStates {
     state: Mutex<State>,
     changed: Condvar,
     /// `None`: in main memory.
@@ -23,7 +23,7 @@ struct State {
     abandoned: bool,
 }
 
-impl Features {
+impl KeptStates {
     /// `disk`: where they are kept, if not in main memory.
     pub(in crate::pipeline) fn new(disk: Option<DiskFeatures>) -> Self {
         Self { disk, ..Self::default() }

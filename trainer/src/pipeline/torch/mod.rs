@@ -6,7 +6,7 @@ mod rehearsal;
 mod target;
 
 pub(super) use drafter::Learner;
-pub(super) use features::Features;
+pub(super) use features::KeptStates;
 pub(super) use rehearsal::Largest;
 pub(super) use target::{Poster, Reader};
 
@@ -51,7 +51,7 @@ impl Fresh {
 }
 
 /// Pads rows with zeros, and fetches hidden states that are kept.
-pub(super) struct Padder<'a>(pub(super) &'a Features);
+pub(super) struct Padder<'a>(pub(super) &'a KeptStates);
 
 impl Load<Torch<'_>> for Padder<'_> {
     fn has(&self, sample: usize) -> bool {

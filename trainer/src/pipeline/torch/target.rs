@@ -1,6 +1,6 @@
 //! A target's work: forward passes, packing, copies.
 
-use super::features::Features;
+use super::features::KeptStates;
 use super::rehearsal::{Largest, alone, set_by};
 use super::{Fresh, Torch};
 use crate::config::{FeatureCache, Pipeline, Synchronisation, Transport as Way, bytes};
@@ -77,7 +77,7 @@ pub(in crate::pipeline) struct Poster<'a> {
     samples: &'a [Text],
     device: Device,
     /// `None`: nothing is kept.
-    features: Option<&'a Features>,
+    features: Option<&'a KeptStates>,
     batched: bool,
     transport: Box<dyn Transport>,
     drafters: Vec<Device>,
@@ -98,7 +98,7 @@ impl<'a> Poster<'a> {
         samples: &'a [Text],
         target: &Target,
         (width, largest): (i64, Largest),
-        features: &'a Features,
+        features: &'a KeptStates,
         drafters: &[Device],
     ) -> Self {
         Self {
