@@ -134,14 +134,23 @@ struct Device {
 /// # Errors
 /// If the run's directory cannot be listed.
 pub fn captures(run: &RunDir, timeline: &Timeline, window: &Window) -> Result<Vec<Capture>> {
-    Ok(files(run)?.into_iter().map(|name| Open::read(run.path(), name).capture(timeline, window)).collect())
+    let read = |name| {
+        let open = Open::read(run.path(), name);
+        Open { meta: open.meta.moved(&timeline.shifts), ..open }
+    };
+    Ok(files(run)?.into_iter().map(|name| read(name).capture(timeline, window)).collect())
 }
 
 /// The same without the run's timeline at hand: of it, only what lies about each capture is read.
 pub(crate) fn captures_of_run(run: &RunDir, window: &Window) -> Result<Vec<Capture>> {
     let mut captures = Vec::new();
     for name in files(run)? {
-        let open = Open::read(run.path(), name);
+        let mut open = Open::read(run.path(), name);
+        if open.meta.rank > 0 {
+            // Of the stream only the begin: what the rank says of its clock.
+            let nothing = ReadOptions { from_ns: Some(i64::MAX), to_ns: Some(i64::MAX) };
+            open.meta = open.meta.moved(&dflash_timeline::read_with(run, &nothing)?.shifts);
+        }
         let (from_ns, to_ns) = match open.meta.window() {
             // What began before and had not ended is read too.
             Some((begin, end)) => {

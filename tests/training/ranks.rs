@@ -105,6 +105,8 @@ fn place() -> Place {
     let one = config.replace("batch = 2", "batch = 1");
     fs::write(place.path("ranks.toml"), &one).unwrap();
     let two = one.replace("[pipeline]", "[pipeline]\ndrafter_devices = [\"cpu\", \"cpu\"]");
+    fs::write(place.path("four.toml"), two.replace("[\"cpu\", \"cpu\"]", "[\"cpu\", \"cpu\", \"cpu\", \"cpu\"]"))
+        .unwrap();
     fs::write(place.path("two.toml"), two).unwrap();
     place.ok(&["prepare", "tiny.toml"]);
     place
@@ -139,17 +141,42 @@ fn two_processes_learn_what_one_learns_with_twice_the_batch() {
     let run = place.path(run.to_str().unwrap());
     // One drafter with twice the batch: the same but for rounding.
     let twice = single(&place, &["tiny.toml"]);
-    for name in ["loss", "gradient_norm", "accuracy"] {
-        let (own, other) = (column(&run, name), column(&twice, name));
-        assert_eq!(own.len(), 3, "{name}");
-        for (own, other) in own.iter().zip(&other) {
-            assert!((own - other).abs() <= 1e-4 * other.abs(), "{name}: {own} and {other}");
-        }
-    }
+    same_but_for_rounding(&run, &twice);
     // Two drafters of one process: the same additions, and so the same bits.
     let two = single(&place, &["two.toml"]);
     assert_eq!(state(&checkpoint(&run, 12)), state(&checkpoint(&two, 12)));
     is_seen_by_all_readers(&place, run.to_str().unwrap());
+}
+
+#[test]
+fn drafters_of_two_processes_learn_as_those_of_one() {
+    let place = place();
+    let run = Crowd::start(&place, [&["two.toml"], &["two.toml"]]).ends_well();
+    same_but_for_rounding(&place.path(run.to_str().unwrap()), &single(&place, &["four.toml"]));
+}
+
+fn same_but_for_rounding(run: &Path, other: &Path) {
+    for name in ["loss", "gradient_norm", "accuracy"] {
+        let (own, other) = (column(run, name), column(other, name));
+        assert_eq!((own.len(), other.len()), (3, 3), "{name}");
+        for (own, other) in own.iter().zip(&other) {
+            assert!((own - other).abs() <= 1e-4 * other.abs(), "{name}: {own} and {other}");
+        }
+    }
+}
+
+#[test]
+fn nccl_without_gpus_is_refused_at_once_by_its_own_words() {
+    let place = place();
+    let nccl = ["ranks.toml", "--set", "pipeline.reduce=nccl", "--set", "pipeline.silence_seconds=3600"];
+    let mut crowd = Crowd::start(&place, [&nccl, &nccl]);
+    // Long before anybody's silence is over. Who hears of the other's end before its own says that.
+    let codes = [0, 1].map(|rank| crowd.code(rank));
+    assert!(codes.contains(&Some(2)) && codes.iter().all(|code| matches!(code, Some(2 | 4))), "{codes:?}");
+    for rank in [0, 1] {
+        let said = crowd.said(rank);
+        assert!(said.contains("reduce = \"nccl\": rank 0 trains on a CPU") && !said.contains("no rank says"), "{said}");
+    }
 }
 
 /// Both ranks are in the timeline, in the table, on the screen; and how far their clocks are apart.

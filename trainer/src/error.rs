@@ -72,6 +72,14 @@ pub enum TrainError {
     /// Another process of the training, or how they were started.
     #[error(transparent)]
     Ranks(#[from] crate::ranks::RanksError),
+    /// What the ranks cannot sum by.
+    #[error(
+        "[pipeline] reduce = \"nccl\": {why}; take \"auto\" or \"gloo\", or give each rank a GPU of its own (docs/pipeline.md)"
+    )]
+    Reduce {
+        /// Which rank lacks what.
+        why: String,
+    },
     /// A checkpoint.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),

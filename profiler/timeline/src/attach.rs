@@ -45,13 +45,14 @@ impl Tail {
         if let Some((_, finished)) = self.current.insert(one.rank, (one.number, segment)) {
             self.say_torn_end(&finished);
         }
-        self.read_segment(one.rank, take)?;
+        self.read_segment(one, take)?;
         Ok(())
     }
 
     /// Reads the first block of a segment, for the clock anchor that dates the attempt.
     fn date(&mut self, one: &Listed, take: &mut Take<'_>) -> Result<()> {
-        let Some(segment) = open(&one.path)? else { return Ok(()) };
+        let Some(mut segment) = open(&one.path)? else { return Ok(()) };
+        self.set_clock(one, &mut segment)?;
         if let Some(batch) = segment.first_block(&mut self.buffer)? {
             self.assembler.rank(one.rank).jump();
             take(&mut self.assembler, &one.path, one.rank, &batch, Some(NO_TIME));

@@ -25,6 +25,8 @@ pub(crate) struct Records<'a> {
     /// Names, lanes and counters that the payload introduces.
     texts: [usize; 3],
     /// The records, and the padding.
+    /// Added to all times: to absolute ones, and to what the first differences are to.
+    shift_ns: i64,
     bytes: &'a [u8],
 }
 
@@ -39,11 +41,11 @@ impl Records<'_> {
 ///
 /// What `found` holds of another block's texts is used as far as this block begins with the same.
 pub(crate) fn open<'a>(header: &Header, bytes: &'a [u8], found: &mut Dictionary) -> Option<Records<'a>> {
-    let (version, count) = (header.version, header.records);
+    let (version, count, shift_ns) = (header.version, header.records, header.shift_ns);
     let payload = bytes.get(..bytes.len().checked_sub(PADDING)?)?;
     if version == 1 {
         *found = scattered_texts(bytes, count)?;
-        return Some(Records { version, count, texts: found.counts(), bytes });
+        return Some(Records { version, count, texts: found.counts(), shift_ns, bytes });
     }
     let (mut left, known) = found.begin(payload, count, header.rank);
     let mut input = Input(payload.get(known..)?);
@@ -58,7 +60,7 @@ pub(crate) fn open<'a>(header: &Header, bytes: &'a [u8], found: &mut Dictionary)
     }
     let length = payload.len() - input.0.len();
     found.took_bytes(payload.get(known..length)?);
-    Some(Records { version, count: left, texts: found.used, bytes: bytes.get(length..)? })
+    Some(Records { version, count: left, texts: found.used, shift_ns, bytes: bytes.get(length..)? })
 }
 
 /// In version 1 texts stand anywhere, so all records are looked at, with ids as they are.
@@ -72,7 +74,8 @@ fn scattered_texts(bytes: &[u8], count: u32) -> Option<Dictionary> {
     let texts = [all.len(); 3];
     let ids = Ids { names: all.clone(), lanes: all.clone(), counters: all };
     let (mut states, mut nothing) = (States::default(), Nothing);
-    let mut decoder = Decoder::new(Records { version: 1, count, texts, bytes }, &ids, &mut states, &mut nothing);
+    let records = Records { version: 1, count, texts, shift_ns: 0, bytes };
+    let mut decoder = Decoder::new(records, &ids, &mut states, &mut nothing);
     decoder.all(count)?;
     Some(decoder.found)
 }
@@ -100,6 +103,7 @@ struct Decoder<'a, 'v, V> {
     states: &'v mut States,
     visit: &'v mut V,
     last_lane: u64,
+    shift_ns: i64,
     sample_ns: i64,
     /// Last id put and taken; in version 1 the first one alone.
     flows: [u64; 2],
@@ -114,7 +118,8 @@ impl<'a, 'v, V: Visit> Decoder<'a, 'v, V> {
         let ids = ids.first(records.texts);
         states.shapes.clear();
         states.lanes.clear();
-        states.lanes.resize(ids.lanes.len(), LaneState::default());
+        let shift_ns = records.shift_ns;
+        states.lanes.resize(ids.lanes.len(), LaneState { end_ns: shift_ns, ..LaneState::default() });
         states.counters.clear();
         states.counters.resize(ids.counters.len(), [0; 3]);
         states.next_index.clear();
@@ -127,10 +132,11 @@ impl<'a, 'v, V: Visit> Decoder<'a, 'v, V> {
             visit,
             // No lane has this number: a span cannot be on the lane of the one before the first.
             last_lane: u64::MAX,
-            sample_ns: 0,
+            shift_ns,
+            sample_ns: shift_ns,
             flows: [0; 2],
-            stack_ns: 0,
-            old_flow_ns: 0,
+            stack_ns: shift_ns,
+            old_flow_ns: shift_ns,
             found: Dictionary::default(),
         }
     }

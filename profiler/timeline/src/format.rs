@@ -50,6 +50,20 @@ pub(crate) struct Header {
     pub first_ns: i64,
     pub last_ns: i64,
     pub crc: u32,
+    /// Added to all times of the block, of which the two above have it already; not in the file (see `clock.rs`).
+    pub shift_ns: i64,
+}
+
+impl Header {
+    /// The same on another clock.
+    pub(crate) fn moved(mut self, shift_ns: i64) -> Self {
+        if self.first_ns != 0 || self.last_ns != 0 {
+            self.first_ns = self.first_ns.saturating_add(shift_ns);
+            self.last_ns = self.last_ns.saturating_add(shift_ns);
+        }
+        self.shift_ns = shift_ns;
+        self
+    }
 }
 
 /// What stands at some place of a segment.
@@ -116,6 +130,7 @@ pub(crate) fn parse(head: &[u8; HEADER]) -> Option<Header> {
         first_ns: i64_at(28)?,
         last_ns: i64_at(36)?,
         crc: u32_at(CRC_AT)?,
+        shift_ns: 0,
     };
     let sane = header.length as usize <= LONGEST && header.raw_length as usize <= LONGEST;
     (head.starts_with(&MAGIC) && sane).then_some(header)

@@ -6,6 +6,7 @@
 mod appender;
 mod assemble;
 mod attach;
+mod clock;
 pub mod control;
 mod decode;
 mod dictionary;

@@ -52,12 +52,14 @@ pub(crate) struct Segment {
     /// Reading began in the middle: what comes before the first block is no damage.
     attaching: bool,
     shrunk: bool,
+    /// Added to all times that are read (see `clock.rs`).
+    pub shift_ns: i64,
 }
 
 impl Segment {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(Error::io(path, "read it"))?;
-        Ok(Self { path: path.to_owned(), file, offset: 0, left_over: 0, attaching: false, shrunk: false })
+        Ok(Self { path: path.to_owned(), file, offset: 0, left_over: 0, attaching: false, shrunk: false, shift_ns: 0 })
     }
 
     /// Where the next block begins.
@@ -69,7 +71,11 @@ impl Segment {
     pub(crate) fn first_header(&self) -> Result<Option<Header>> {
         let mut head = [0; HEADER];
         let length = self.fill(&mut head, 0)?;
-        Ok(head.get(..length).and_then(<[u8]>::first_chunk).and_then(format::parse))
+        Ok(head
+            .get(..length)
+            .and_then(<[u8]>::first_chunk)
+            .and_then(format::parse)
+            .map(|header| header.moved(self.shift_ns)))
     }
 
     /// The block at the begin of the file, if it is whole.
@@ -81,6 +87,7 @@ impl Segment {
         match format::look(buffer) {
             Frame::Whole(header) if header.version <= VERSION => {
                 buffer.resize(filled + PADDING, 0);
+                let header = header.moved(self.shift_ns);
                 Ok(Some(Batch { bytes: buffer, found: vec![Found::Block { header, at: 0 }] }))
             }
             _ => Ok(None),
@@ -148,6 +155,7 @@ impl Segment {
                 return Err(Error::TooNew { path: self.path.clone(), version, known });
             }
             self.attaching = false;
+            let header = header.moved(self.shift_ns);
             let passed = window.is_some_and(|window| passes(&header, window, self.offset + used as u64, length));
             found.push(if passed { Found::Passed(header) } else { Found::Block { header, at: used } });
             used += HEADER + header.length as usize;
@@ -159,7 +167,7 @@ impl Segment {
     fn pass_by(&mut self, window: Window, found: &mut Vec<Found>) -> Result<()> {
         let (mut head, length) = ([0; HEADER], self.length()?);
         while self.fill(&mut head, self.offset)? == HEADER {
-            match format::parse(&head) {
+            match format::parse(&head).map(|header| header.moved(self.shift_ns)) {
                 Some(header) if header.version <= VERSION && passes(&header, window, self.offset, length) => {
                     self.offset += HEADER as u64 + u64::from(header.length);
                     found.push(Found::Passed(header));

@@ -25,6 +25,8 @@ pub struct Tail {
     window_ns: Option<u64>,
     only: Option<Window>,
     from_start: bool,
+    /// Added to the times of a rank's attempt; of the ranks above 0 whose streams were looked through for it.
+    pub(crate) clocks: BTreeMap<(u32, u8), i64>,
     pub(crate) buffer: Vec<u8>,
 }
 
@@ -42,6 +44,7 @@ impl Tail {
             window_ns: None,
             only: None,
             from_start: false,
+            clocks: BTreeMap::new(),
             buffer: Vec::new(),
         })
     }
@@ -124,7 +127,7 @@ impl Tail {
         let Some(rank) = listed.first().map(|first| first.rank) else { return Ok((false, false)) };
         let (mut news, mut vanished) = (false, false);
         let begin = if self.from_start || self.current.contains_key(&rank) { 0 } else { self.attach(listed, take)? };
-        for Listed { number, path, .. } in &listed[begin.min(listed.len())..] {
+        for one @ Listed { number, path, .. } in &listed[begin.min(listed.len())..] {
             let current = self.current.get(&rank).map(|(current, _)| *current);
             if current.is_some_and(|current| current > *number) {
                 continue;
@@ -138,12 +141,17 @@ impl Tail {
                     self.say_torn_end(&finished);
                 }
             }
-            news |= self.read_segment(rank, take)?;
+            news |= self.read_segment(one, take)?;
         }
         Ok((news, vanished))
     }
 
-    pub(crate) fn read_segment(&mut self, rank: u32, take: &mut Take<'_>) -> Result<bool> {
+    pub(crate) fn read_segment(&mut self, one: &Listed, take: &mut Take<'_>) -> Result<bool> {
+        let rank = one.rank;
+        let Some((number, mut segment)) = self.current.remove(&rank) else { return Ok(false) };
+        let clock = self.set_clock(one, &mut segment);
+        self.current.insert(rank, (number, segment));
+        clock?;
         let Some((_, segment)) = self.current.get_mut(&rank) else { return Ok(false) };
         let mut news = false;
         while let Some(batch) = segment.next(&mut self.buffer, self.only)? {

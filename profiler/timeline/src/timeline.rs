@@ -1,5 +1,7 @@
 //! A run's timeline in memory: what every reader works on.
 
+use std::collections::BTreeMap;
+
 use crate::record::{
     Anchor, Counter, DeviceAnchor, Expired, Flow, Iteration, Lane, LaneId, LaneTotals, Mark, NameId, OpenSpan, Sample,
     Span, StackSample, Totals,
@@ -40,6 +42,9 @@ pub struct Timeline {
     pub expired: Expired,
     /// If `keep` has deleted segments: from when on there is detail of every rank, monotonic nanoseconds.
     pub detail_from_ns: Option<i64>,
+    /// Ranks of another host than rank 0's, and what was added to their times to have them on rank 0's monotonic clock,
+    /// nanoseconds.
+    pub shifts: BTreeMap<u32, i64>,
     /// Whether the stream is whole.
     pub health: Health,
 }

@@ -5,6 +5,7 @@
 use dflash_timeline::Timeline;
 use dflash_timeline::record::Anchor;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// What stands beside a capture.
@@ -42,6 +43,15 @@ impl Meta {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let text = std::fs::read_to_string(path).map_err(|error| format!("{name}: cannot read it: {error}"))?;
         serde_json::from_str(&text).map_err(|error| format!("{name}: not understood: {error}"))
+    }
+
+    /// On rank 0's clock, as the timeline's records are.
+    pub(crate) fn moved(mut self, shifts: &BTreeMap<u32, i64>) -> Self {
+        let shift_ns = shifts.get(&self.rank).copied().unwrap_or_default();
+        for ns in [&mut self.begin_monotonic_ns, &mut self.end_monotonic_ns].into_iter().flatten() {
+            *ns = ns.saturating_add(shift_ns);
+        }
+        self
     }
 
     /// Begin and end, monotonic nanoseconds.
@@ -98,6 +108,16 @@ mod tests {
             [900, 1000, 1500, 2000, 2100]
         );
         assert_eq!(meta.window(), Some((1000, 2000)));
+    }
+
+    #[test]
+    fn another_hosts_capture_is_moved_with_its_rank() {
+        let text = r#"{"rank": 1, "begin_ns": 1000, "end_ns": 2000, "begin_unix_ns": 500000, "end_unix_ns": 501000}"#;
+        let meta: Meta = serde_json::from_str(text).unwrap();
+        let moved = meta.clone().moved(&[(1, 50_000_000)].into());
+        assert_eq!(moved.window(), Some((50_001_000, 50_002_000)));
+        assert_eq!(moved.offset(&Timeline::default(), None).unwrap().monotonic(500_500), 50_001_500);
+        assert_eq!(meta.clone().moved(&[(2, 7)].into()), meta);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 mod bad_input;
 mod busy;
 mod changes;
+mod clocks;
 mod cost;
 mod cpu;
 mod cut;

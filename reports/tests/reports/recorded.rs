@@ -34,12 +34,26 @@ pub fn record(parent: &Path, recipe: &Recipe<'_>) -> RunDir {
     let mut manifest = Manifest::default();
     (manifest.host, manifest.started_unix_ns) = (recipe.host.into(), NOON_NS);
     let run = RunDir::create(parent, recipe.name, manifest).unwrap();
-    let mut stream = SegmentWriter::create(&run, recipe.rank, 1 << 20).unwrap();
+    record_rank(&run, recipe, None);
+    let mut manifest = run.manifest().unwrap();
+    (manifest.state, manifest.ended_unix_ns) = (State::Finished, Some(NOON_NS + 1_000_000_000));
+    run.write_manifest(&manifest).unwrap();
+    run
+}
+
+/// What a rank records into a run. `offset_ns` is what it says of its clock.
+pub fn record_rank(run: &RunDir, recipe: &Recipe<'_>, offset_ns: Option<i64>) {
+    let mut stream = SegmentWriter::create(run, recipe.rank, 1 << 20).unwrap();
     stream.anchor(&Anchor { monotonic_ns: recipe.clock_ns, realtime_ns: NOON_NS });
     let lane = |name: &str, device: &str| Lane { name: name.into(), device: device.into(), rank: recipe.rank };
     let (target, drafter) = (stream.lane(&lane("target:0", "cpu")), stream.lane(&lane("drafter:0", "cpu")));
     let depth = Counter { name: "queue.hidden_states.depth".into(), unit: "items".into(), rank: recipe.rank };
     let depth = stream.counter(&depth);
+    for (name, value) in [("clock.offset", offset_ns), ("clock.uncertainty", offset_ns.and(Some(20_000)))] {
+        let Some(value) = value else { continue };
+        let counter = stream.counter(&Counter { name: name.into(), unit: "ns".into(), rank: recipe.rank });
+        stream.sample(&Sample { counter, time_ns: recipe.clock_ns, value: value as f64 }).unwrap();
+    }
     let mut rows = IterationsWriter::open(&run.iterations_csv()).unwrap();
     let mut metrics = MetricsWriter::open(&run.metrics_csv(), 0).unwrap();
     for number in 0..recipe.iterations {
@@ -59,10 +73,6 @@ pub fn record(parent: &Path, recipe: &Recipe<'_>) -> RunDir {
     stream.mark(&Mark { time_ns, severity: Severity::Info, text: "level stages".into() }).unwrap();
     rows.flush().unwrap();
     stream.end(&[], Totals::default()).unwrap();
-    let mut manifest = run.manifest().unwrap();
-    (manifest.state, manifest.ended_unix_ns) = (State::Finished, Some(NOON_NS + 1_000_000_000));
-    run.write_manifest(&manifest).unwrap();
-    run
 }
 
 /// An iteration of stages, milliseconds each, without residue; in the timeline and in iterations.csv.

@@ -11,7 +11,7 @@ use super::step::DrafterStep;
 use super::streams::settle;
 use super::torch::{KeptStates, Largest, Learner, Padder, Poster, Reader, Torch};
 use crate::checkpoint::Snapshot;
-use crate::config::{Config, Objective};
+use crate::config::{Config, Objective, Reduce};
 use crate::drafter::{DFlashDrafter, Row};
 use crate::error::TrainError;
 use crate::eval::RunEvaluation;
@@ -20,6 +20,7 @@ use crate::features::DiskFeatures;
 use crate::instrument;
 use crate::ranks::Ranks;
 use crate::target::Target;
+use dflash_profiler::timeline::record::Severity;
 use dflash_profiler::{Lane, Profiler};
 use std::collections::HashMap;
 use std::path::Path;
@@ -102,6 +103,9 @@ pub struct Outcome {
 /// [`TrainError::Lane`] names the lane that failed first and why; the other lanes have ended by then.
 pub fn run(mut parts: Parts<'_>) -> Result<Outcome, TrainError> {
     let features = KeptStates::new(parts.features.take());
+    let device = *parts.drafter_devices.first().ok_or_else(|| nobody("drafter"))?;
+    let told = (parts.profiler, parts.observer);
+    let across = across(parts.ranks.clone(), parts.config.pipeline.reduce, device, told)?;
     let abandon = || features.abandon();
     let first = parts.targets.first().ok_or_else(|| nobody("target"))?;
     let teacher = parts.config.train.loss == Objective::Kl;
@@ -140,7 +144,6 @@ pub fn run(mut parts: Parts<'_>) -> Result<Outcome, TrainError> {
         target: Reader { target, samples: parts.samples, taps: taps.clone(), teacher, largest: largest.clone() },
     };
     let crew = Crew { loader: Padder(&features), targets: parts.targets.into_iter().map(worker).collect(), drafters };
-    let across = parts.ranks.map(|(ranks, _)| Across::new(ranks, parts.config.pipeline.reduce));
     let make = |name: &str, device: &str| observed(parts.profiler.lane(name, device), device);
     let worked = crew::work(&shared, crew, scene.order(), (across, parts.metrics), parts.stop, &make);
     if let Err(error) = features.close() {
@@ -156,6 +159,23 @@ pub fn run(mut parts: Parts<'_>) -> Result<Outcome, TrainError> {
 /// This process's drafters among those of all processes.
 pub(super) fn among(ranks: Option<&(Arc<Ranks>, Among)>, drafters: usize) -> Among {
     ranks.map_or(Among { first: 0, all: drafters }, |(_, among)| *among)
+}
+
+/// This process's end of the group of processes, if there are several; agreed on before anything is begun.
+pub(super) fn across(
+    ranks: Option<(Arc<Ranks>, Among)>,
+    reduce: Reduce,
+    device: Device,
+    (profiler, observer): (&Profiler, &dyn Observer),
+) -> Result<Option<Across>, TrainError> {
+    let Some((ranks, _)) = ranks else { return Ok(None) };
+    let first = ranks.rank() == 0;
+    let (across, note) = Across::new(ranks, reduce, device)?;
+    if let Some(note) = note.filter(|_| first) {
+        profiler.mark(Severity::Warning, &note);
+        observer.note(&format!("warning: {note}"));
+    }
+    Ok(Some(across))
 }
 
 fn nobody(what: &str) -> TrainError {

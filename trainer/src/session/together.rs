@@ -96,6 +96,9 @@ impl Together {
 
     /// Of an error that is only the echo of another rank's end: that.
     pub(super) fn cause(&self, error: TrainError) -> TrainError {
+        if !error.while_running() {
+            return error;
+        }
         self.ended().map_or(error, |gone| RanksError::Gone(gone).into())
     }
 

@@ -1,7 +1,7 @@
 //! NCCL: sums of tensors over processes, from GPU to GPU. Its library is opened when it is first asked for; the few
 //! functions that are needed are part of its stable C interface.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
@@ -14,6 +14,8 @@ use crate::{Event, Result, Stream, TorchError, device, load_cuda};
 
 const LIBRARY: &str = "libnccl.so.2";
 const SUCCESS: c_int = 0;
+/// ncclInProgress: a call that does not block goes on.
+const IN_PROGRESS: c_int = 7;
 /// ncclSum, ncclFloat32, ncclFloat64.
 const SUM: c_int = 0;
 const FLOAT: c_int = 7;
@@ -27,10 +29,26 @@ pub struct NcclId([c_char; 128]);
 /// ncclComm_t.
 type Comm = *mut c_void;
 
+/// What ncclConfig_t began with in NCCL 2.14, which brought it. Later versions have more fields; from `size` and `version` they
+/// know that the caller's ends here, and take their defaults for the rest.
+#[repr(C)]
+struct Settings {
+    size: usize,
+    magic: c_uint,
+    version: c_uint,
+    blocking: c_int,
+    padding: c_int,
+}
+
+/// Calls return at once: what waits for a peer can be given up.
+static AT_ONCE: Settings =
+    Settings { size: size_of::<Settings>(), magic: 0xcafe_beef, version: 21400, blocking: 0, padding: c_int::MIN };
+
 /// NCCL's functions.
 struct Library {
     id: unsafe extern "C" fn(*mut NcclId) -> c_int,
-    join: unsafe extern "C" fn(*mut Comm, c_int, NcclId, c_int) -> c_int,
+    join: unsafe extern "C" fn(*mut Comm, c_int, NcclId, c_int, *const Settings) -> c_int,
+    state: unsafe extern "C" fn(Comm, *mut c_int) -> c_int,
     sum: unsafe extern "C" fn(*const c_void, *mut c_void, usize, c_int, c_int, Comm, Handle) -> c_int,
     abort: unsafe extern "C" fn(Comm) -> c_int,
     words: unsafe extern "C" fn(c_int) -> *const c_char,
@@ -58,7 +76,9 @@ impl Library {
                 };
                 let opened =
                     dflash_sys::dlopen_global(&beside).or_else(|_| dflash_sys::dlopen_global(Path::new(LIBRARY)));
-                opened.and_then(|()| Self::find().ok_or_else(|| format!("{LIBRARY} lacks a function")))
+                opened.and_then(|()| {
+                    Self::find().ok_or_else(|| format!("{LIBRARY} lacks a function: it is older than NCCL 2.14"))
+                })
             })
             .as_ref()
             .map_err(|why| TorchError::Torch {
@@ -72,7 +92,8 @@ impl Library {
         unsafe {
             Some(Self {
                 id: symbol(c"ncclGetUniqueId")?,
-                join: symbol(c"ncclCommInitRank")?,
+                join: symbol(c"ncclCommInitRankConfig")?,
+                state: symbol(c"ncclCommGetAsyncError")?,
                 sum: symbol(c"ncclAllReduce")?,
                 abort: symbol(c"ncclCommAbort")?,
                 words: symbol(c"ncclGetErrorString")?,
@@ -121,14 +142,17 @@ impl Nccl {
     /// Why there is none on this machine; `None`: there is one.
     #[must_use]
     pub fn why_not() -> Option<String> {
-        Library::get().err().map(|error| error.to_string())
+        match Library::get() {
+            Err(error) => Some(error.to_string()),
+            Ok(_) => Runtime::get().is_none().then(|| "there is no libcudart in the process".to_owned()),
+        }
     }
 
-    /// Meets the others. Returns once all have come; each has a GPU of its own.
+    /// Meets the others. Returns once all have come; each has a GPU of its own. `gone` is asked meanwhile whether a member is.
     ///
     /// # Errors
-    /// There is no NCCL, two members share a GPU, or a member cannot be reached.
-    pub fn join(id: NcclId, rank: usize, size: usize, on: Device) -> Result<Self> {
+    /// There is no NCCL, two members share a GPU, a member cannot be reached, or is gone.
+    pub fn join(id: NcclId, rank: usize, size: usize, on: Device, gone: &dyn Fn() -> bool) -> Result<Self> {
         const DOING: &str = "join the group of GPUs";
         let library = Library::get()?;
         let lacking = || TorchError::Torch { doing: DOING, words: "there is no libcudart".to_owned() };
@@ -138,10 +162,12 @@ impl Nccl {
                 .map_err(|_| TorchError::Torch { doing: DOING, words: format!("{n} is too large a rank") })
         };
         let (rank, size, mut comm) = (number(rank)?, number(size)?, null_mut());
-        // SAFETY: `comm` is valid to write to.
-        let join = || unsafe { (library.join)(&raw mut comm, size, id, rank) };
-        library.check(DOING, runtime.on_device(device::gpu(on)?, join)?)?;
-        Ok(Self { comm, device: on, library })
+        // SAFETY: `comm` is valid to write to, and the settings to read.
+        let join = || unsafe { (library.join)(&raw mut comm, size, id, rank, &raw const AT_ONCE) };
+        let code = runtime.on_device(device::gpu(on)?, join)?;
+        let mut own = Self { comm, device: on, library };
+        own.wait(DOING, code, gone)?;
+        Ok(own)
     }
 
     /// Adds up the members' tensors, in place, behind what the calling thread's stream has queued; returns once that is
@@ -167,25 +193,51 @@ impl Nccl {
         let data = tensor.data_ptr();
         // SAFETY: the memory is the tensor's, which lives until the sum is done, and nobody else has it meanwhile.
         let code = unsafe { (self.library.sum)(data, data, tensor.numel(), kind, SUM, self.comm, stream.0.native) };
-        self.library.check(DOING, code)?;
+        self.wait(DOING, code, gone)?;
         let mut done = Event::untimed(self.device)?;
         done.record(&stream)?;
         while !done.query()? {
-            if gone() {
-                self.abort();
-                return Err(refuse("a member is gone"));
-            }
+            let code = self.state();
+            self.look(DOING, code, gone)?;
             // A sum takes milliseconds.
             std::thread::sleep(Duration::from_micros(50));
         }
         Ok(())
     }
 
+    /// Waits for what a call has begun, which returned `code`.
+    fn wait(&mut self, doing: &'static str, mut code: c_int, gone: &dyn Fn() -> bool) -> Result<()> {
+        while code == IN_PROGRESS {
+            self.look(doing, code, gone)?;
+            std::thread::sleep(Duration::from_micros(50));
+            code = self.state();
+        }
+        self.look(doing, code, gone)
+    }
+
+    /// What NCCL says of the group; also of what happened behind its back.
+    fn state(&self) -> c_int {
+        let mut state = SUCCESS;
+        // SAFETY: the communicator was made by `join` and not given up; `state` is valid to write to.
+        let asked = unsafe { (self.library.state)(self.comm, &raw mut state) };
+        if asked == SUCCESS { state } else { asked }
+    }
+
+    /// Gives the group up if it has failed, or a member is gone.
+    fn look(&mut self, doing: &'static str, code: c_int, gone: &dyn Fn() -> bool) -> Result<()> {
+        let failed = if code == IN_PROGRESS { Ok(()) } else { self.library.check(doing, code) };
+        if failed.is_ok() && !gone() {
+            return Ok(());
+        }
+        self.abort();
+        failed.and_then(|()| Err(TorchError::Torch { doing, words: "a member is gone".to_owned() }))
+    }
+
     /// Also what waits on the device for a member that is gone ends by it.
     fn abort(&mut self) {
         let comm = std::mem::replace(&mut self.comm, null_mut());
         if !comm.is_null() {
-            // SAFETY: made by `ncclCommInitRank`, and used no more.
+            // SAFETY: made by `ncclCommInitRankConfig`, and used no more.
             unsafe { (self.library.abort)(comm) };
         }
     }
@@ -196,3 +248,7 @@ impl Drop for Nccl {
         self.abort();
     }
 }
+
+#[cfg(test)]
+#[path = "nccl_tests.rs"]
+mod tests;

@@ -13,7 +13,7 @@ impl<V: Visit> Decoder<'_, '_, V> {
         self.input.byte()?;
         match tag {
             tag::ANCHOR => {
-                let (monotonic_ns, realtime_ns) = (self.input.signed()?, self.input.signed()?);
+                let (monotonic_ns, realtime_ns) = (self.time()?, self.input.signed()?);
                 self.visit.anchor(Anchor { monotonic_ns, realtime_ns });
             }
             tag::MARK_INFO => self.mark(Severity::Info)?,
@@ -32,7 +32,7 @@ impl<V: Visit> Decoder<'_, '_, V> {
     }
 
     fn mark(&mut self, severity: Severity) -> Option<()> {
-        let (time_ns, text) = (self.input.signed()?, self.input.text()?.to_owned());
+        let (time_ns, text) = (self.time()?, self.input.text()?.to_owned());
         self.visit.mark(Mark { time_ns, severity, text });
         Some(())
     }
@@ -78,7 +78,7 @@ impl<V: Visit> Decoder<'_, '_, V> {
 
     fn device_anchor(&mut self) -> Option<()> {
         let device = self.name()?;
-        let (device_ns, host_ns) = (self.input.signed()?, self.input.signed()?);
+        let (device_ns, host_ns) = (self.input.signed()?, self.time()?);
         let uncertainty_ns = self.input.number()?;
         self.visit.device_anchor(DeviceAnchor { device, device_ns, host_ns, uncertainty_ns });
         Some(())
@@ -97,6 +97,11 @@ impl<V: Visit> Decoder<'_, '_, V> {
         self.stack_ns = time_ns;
         self.visit.stack(StackSample { time_ns, tid, thread, lane, iteration, spans, frames });
         Some(())
+    }
+
+    /// A time that is no difference to another.
+    fn time(&mut self) -> Option<i64> {
+        Some(self.input.signed()?.wrapping_add(self.shift_ns))
     }
 
     fn name(&mut self) -> Option<NameId> {

@@ -111,7 +111,7 @@ impl<V: Visit> Decoder<'_, '_, V> {
         let local = if flag(SAME_LANE) { self.last_lane } else { input.small()? };
         if local != self.last_lane {
             let known = |lane: u64| u32::try_from(lane).unwrap_or(u32::MAX);
-            start_lane(&mut self.states.lanes, known(self.last_lane), known(local));
+            start_lane(&mut self.states.lanes, known(self.last_lane), known(local), self.shift_ns);
         }
         let lane = usize::try_from(local).ok()?;
         let state = self.states.lanes.get_mut(lane)?;

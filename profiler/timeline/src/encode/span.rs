@@ -91,7 +91,7 @@ impl Encoder {
     #[inline]
     pub(crate) fn span(&mut self, span: &Span, name: NameId, lane: LaneId) {
         if self.last_lane != lane.0 {
-            start_lane(&mut self.lanes, self.last_lane, lane.0);
+            start_lane(&mut self.lanes, self.last_lane, lane.0, 0);
         }
         let Some(state) = self.lanes.get_mut(lane.0 as usize) else { return };
         let iteration = span.iteration.map_or(0, |n| n.wrapping_add(1));
@@ -144,10 +144,11 @@ impl Encoder {
 }
 
 /// A lane's first span is a difference to the last end of the lane before it: blocks are short, and clocks show days.
-pub(crate) fn start_lane(lanes: &mut [LaneState], before: u32, lane: u32) {
-    let before = lanes.get(before as usize).map_or(0, |before| before.end_ns);
+/// `zero_ns` is where lanes begin.
+pub(crate) fn start_lane(lanes: &mut [LaneState], before: u32, lane: u32, zero_ns: i64) {
+    let before = lanes.get(before as usize).map_or(zero_ns, |before| before.end_ns);
     match lanes.get_mut(lane as usize) {
-        Some(state) if state.end_ns == 0 => state.end_ns = before,
+        Some(state) if state.end_ns == zero_ns => state.end_ns = before,
         _ => {}
     }
 }

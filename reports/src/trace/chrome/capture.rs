@@ -42,6 +42,7 @@ pub(super) fn merge<W: Write>(
         problems.push(problem);
         Meta::default()
     });
+    let meta = meta.moved(&content.timeline.shifts);
     // Where the times begin may stand behind the events.
     let mut first_look = trace::read(path);
     problems.append(&mut first_look.problems);

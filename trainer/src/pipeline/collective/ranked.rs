@@ -1,14 +1,15 @@
 //! Drafters of several processes as one group: those of a process add up among themselves, and the first of each adds up
 //! over the processes.
 
-use super::engine::Engine;
+use super::engine::{Engine, Plan};
 use super::{Collective, Ended, Leave, Threads, wide};
 use crate::config::Reduce;
+use crate::error::TrainError;
 use crate::ranks::{Gone, Ranks};
 use dflash_torch::TorchError;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use tch::Tensor;
+use tch::{Device, Tensor};
 
 /// A drafter of one of several processes.
 pub struct Ranked {
@@ -23,7 +24,7 @@ pub struct Ranked {
 /// A process's end of the group of processes.
 pub struct Across {
     ranks: Arc<Ranks>,
-    reduce: Reduce,
+    plan: Plan,
     /// Made when it is first needed.
     engine: Option<Engine>,
     ended: bool,
@@ -92,10 +93,14 @@ impl Collective for Ranked {
 }
 
 impl Across {
-    /// Of this process.
-    #[must_use]
-    pub fn new(ranks: Arc<Ranks>, reduce: Reduce) -> Self {
-        Self { ranks, reduce, engine: None, ended: false }
+    /// Of this process, whose gradients are on `device`. All ranks call it at the same time. What the user should know of
+    /// how sums are made comes with it.
+    ///
+    /// # Errors
+    /// A rank is gone, or the ranks lack what `reduce` asks for.
+    pub fn new(ranks: Arc<Ranks>, reduce: Reduce, device: Device) -> Result<(Self, Option<String>), TrainError> {
+        let (plan, note) = Plan::agree(&ranks, reduce, device)?;
+        Ok((Self { ranks, plan, engine: None, ended: false }, note))
     }
 
     fn exchange(&mut self, said: &Said) -> Result<Vec<Said>, Ended> {
@@ -141,7 +146,7 @@ impl Across {
         let ranks = Arc::clone(&self.ranks);
         let mut engine = match self.engine.take() {
             Some(engine) => engine,
-            None => Engine::choose(&ranks, self.reduce, flat.device()).map_err(|error| self.broken(&error))?,
+            None => Engine::join(&self.plan, &ranks, flat.device()).map_err(|error| self.broken(&error))?,
         };
         engine.sum(flat, &ranks).map_err(|error| self.broken(&error))?;
         self.engine = Some(engine);

@@ -7,10 +7,9 @@ mod gpu;
 mod sensors;
 mod target;
 
-use super::collective::Across;
 use super::crew::{self, Crew, TargetWorker};
 use super::observe::Observer;
-use super::run::{Stop, Text, among};
+use super::run::{Stop, Text, across, among};
 use super::scene::Scene;
 use super::shared::Among;
 use super::work::{Load, World};
@@ -28,6 +27,7 @@ use rand::{Rng, SeedableRng};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use target::{Fresh, Packed, Poster, Reader};
+use tch::Device;
 
 /// What a simulation is made of.
 pub struct Simulation<'a> {
@@ -92,6 +92,8 @@ impl Load<Sim> for Loader {
 pub fn simulate(simulation: Simulation<'_>) -> Result<Simulated, TrainError> {
     let Simulation { config, profiler, observer, metrics, ranks, stop } = simulation;
     profiler.mark(Severity::Info, "all devices are simulated: nothing here was measured on a device");
+    let among = among(ranks.as_ref(), config.pipeline.drafters().len());
+    let across = across(ranks, config.pipeline.reduce, Device::Cpu, (profiler, observer))?;
     let samples = texts(&config.sim, config.run.seed);
     let ended = Arc::new(AtomicBool::new(false));
     let end = || ended.store(true, Ordering::Relaxed);
@@ -105,7 +107,7 @@ pub fn simulate(simulation: Simulation<'_>) -> Result<Simulated, TrainError> {
         attempt: 1,
         targets: targets.len(),
         drafters: drafters.len(),
-        among: among(ranks.as_ref(), drafters.len()),
+        among,
         on_gpu: true,
         token_bytes: config.sim.token_bytes,
         also: &end,
@@ -114,7 +116,6 @@ pub fn simulate(simulation: Simulation<'_>) -> Result<Simulated, TrainError> {
     let mut gpus = Gpus::default();
     let clockwork = |lane: String| Clockwork::new(&config.sim, config.run.seed, lane, Arc::clone(&ended));
     let crew = crew(config, &samples, (&targets, &drafters), &mut gpus, &clockwork, profiler);
-    let across = ranks.map(|(ranks, _)| Across::new(ranks, config.pipeline.reduce));
     let make = |name: &str, device: &str| profiler.lane(name, device);
     let worked = std::thread::scope(|scope| {
         let watched = scope.spawn(|| sensors::watch(&gpus, profiler, &ended));

@@ -29,7 +29,7 @@ fn sums(size: usize) -> Vec<Vec<f32>> {
     let id = NcclId::new().unwrap();
     let member = |rank: usize| {
         let device = Device::Cuda(rank);
-        let mut nccl = Nccl::join(id, rank, size, device).unwrap();
+        let mut nccl = Nccl::join(id, rank, size, device, &|| false).unwrap();
         // On a stream of its own, as a lane has it.
         let _on = Stream::from_pool(device, Priority::Normal).unwrap().enter().unwrap();
         let mut tensor = Tensor::full([1000], rank as f64 + 0.5, (Kind::Float, device));
