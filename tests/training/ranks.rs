@@ -213,7 +213,8 @@ fn a_rank_that_is_killed_ends_the_others_by_name_and_the_run_goes_on() {
     crowd.hears(0, "/1000000: loss");
     crowd.signal(0, "-KILL");
     assert_eq!(crowd.code(1), Some(4), "{}", crowd.said(1));
-    assert!(crowd.said(1).contains("rank 0 is gone"), "{}", crowd.said(1));
+    let named = format!("rank 0 (process {} on ", crowd.children[0].id());
+    assert!(crowd.said(1).contains(&named) && crowd.said(1).contains("is gone"), "{}", crowd.said(1));
     drop(crowd);
 
     // What was trained before is not lost, and what follows is as if nothing had happened.
