@@ -240,7 +240,8 @@ fn a_rank_that_is_killed_ends_the_others_by_name_and_the_run_goes_on() {
     crowd.hears(0, "/1000000: loss");
     crowd.signal(0, "-KILL");
     assert_eq!(crowd.code(1), Some(4), "{}", crowd.said(1));
-    assert!(crowd.said(1).contains("rank 0 is gone"), "{}", crowd.said(1));
+    let named = format!("rank 0 (process {} on ", crowd.children[0].id());
+    assert!(crowd.said(1).contains(&named) && crowd.said(1).contains("is gone"), "{}", crowd.said(1));
     drop(crowd);
 
     // What was trained before is not lost, and what follows is as if nothing had happened.
@@ -310,4 +311,43 @@ fn rank_0_evaluates_for_all_and_each_rank_keeps_its_own_hidden_states() {
     assert!(dump.contains("sync.eval"), "rank 1 waits for it");
     // It reads again what it has read.
     Crowd::start(&place, [&steps, &steps]).ends_well();
+}
+
+#[test]
+fn texts_that_differ_are_refused_and_nothing_is_left() {
+    let place = place();
+    let config = fs::read_to_string(place.path("ranks.toml")).unwrap().replace("\"memory\"", "\"disk\"");
+    fs::write(place.path("ranks.toml"), &config).unwrap();
+    let prompts = fs::read_to_string(place.path("train.jsonl")).unwrap();
+    let fewer: Vec<&str> = prompts.lines().skip(1).collect();
+    fs::write(place.path("fewer.jsonl"), fewer.join("\n")).unwrap();
+    let other = config.replace("train.jsonl", "fewer.jsonl").replace("shards = \"", "shards = \"other-");
+    fs::write(place.path("other.toml"), other).unwrap();
+    place.ok(&["prepare", "other.toml"]);
+    let names = || {
+        let entries = fs::read_dir(place.path(".")).unwrap().map(|entry| entry.unwrap().file_name());
+        entries.filter(|name| !name.to_string_lossy().starts_with("rank")).collect::<std::collections::BTreeSet<_>>()
+    };
+    let before = names();
+    let mut crowd = Crowd::start(&place, [&["ranks.toml"], &["other.toml"]]);
+    for rank in [0, 1] {
+        assert_eq!(crowd.code(rank), Some(2), "{}", crowd.said(rank));
+        assert!(crowd.said(rank).contains("prepared from "), "{}", crowd.said(rank));
+    }
+    assert_eq!(names(), before, "no run, and no hidden states");
+}
+
+#[test]
+fn a_rank_that_was_not_told_of_resume_needs_nothing_of_the_first_attempt() {
+    let place = place();
+    let given = single(&place, &["tiny.toml", "--steps", "2"]).join("checkpoints/export");
+    let config = fs::read_to_string(place.path("ranks.toml")).unwrap();
+    let config = config.replace("[drafter]", &format!("[drafter]\ninit = {:?}", given.to_str().unwrap()));
+    fs::write(place.path("ranks.toml"), config).unwrap();
+    let begin = ["ranks.toml", "--steps", "5"];
+    let run = Crowd::start(&place, [&begin, &begin]).ends_well();
+    fs::remove_dir_all(given).unwrap();
+    let run = place.path(run.to_str().unwrap());
+    let further = ["ranks.toml", "--steps", "7", "--resume", run.to_str().unwrap()];
+    assert_eq!(Crowd::start(&place, [&further, &further[..3]]).ends_well(), run);
 }

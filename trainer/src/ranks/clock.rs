@@ -27,28 +27,73 @@ pub(super) struct Answer {
     pub(super) came_ns: i64,
 }
 
-/// Asks by `ask`, which gets the question's number; `None`: there was no answer in time.
-pub(super) fn measure(
-    clock: &Clock,
-    answers: &Receiver<Answer>,
-    mut ask: impl FnMut(u64) -> std::io::Result<()>,
-) -> Option<ClockOffset> {
-    let mut best: Option<ClockOffset> = None;
-    for number in 0..QUESTIONS {
-        let asked_ns = clock();
-        ask(number).ok()?;
-        let answer = loop {
-            let answer = answers.recv_timeout(LONGEST).ok()?;
-            // A late answer to an earlier question is none.
-            if answer.number == number {
-                break answer;
-            }
-        };
-        let uncertainty_ns = (answer.came_ns - asked_ns + 1) / 2;
-        let offset_ns = answer.at_ns - (asked_ns + (answer.came_ns - asked_ns) / 2);
-        if best.is_none_or(|best| uncertainty_ns < best.uncertainty_ns) {
-            best = Some(ClockOffset { offset_ns, uncertainty_ns });
-        }
+/// What has been asked so far. No number is given twice: a late answer to what an earlier measurement asked is none.
+pub(super) struct Questions {
+    answers: Receiver<Answer>,
+    next: u64,
+}
+
+impl Questions {
+    pub(super) fn new(answers: Receiver<Answer>) -> Self {
+        Self { answers, next: 0 }
     }
-    best
+
+    /// Asks by `ask`, which gets the question's number; `None`: there was no answer in time.
+    pub(super) fn measure(
+        &mut self,
+        clock: &Clock,
+        mut ask: impl FnMut(u64) -> std::io::Result<()>,
+    ) -> Option<ClockOffset> {
+        let mut best: Option<ClockOffset> = None;
+        for _ in 0..QUESTIONS {
+            let number = self.next;
+            self.next += 1;
+            let asked_ns = clock();
+            ask(number).ok()?;
+            let answer = loop {
+                let answer = self.answers.recv_timeout(LONGEST).ok()?;
+                if answer.number == number {
+                    break answer;
+                }
+            };
+            let uncertainty_ns = (answer.came_ns - asked_ns + 1) / 2;
+            let offset_ns = answer.at_ns - (asked_ns + (answer.came_ns - asked_ns) / 2);
+            if best.is_none_or(|best| uncertainty_ns < best.uncertainty_ns) {
+                best = Some(ClockOffset { offset_ns, uncertainty_ns });
+            }
+        }
+        best
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicI64, Ordering};
+    use std::sync::mpsc;
+
+    #[test]
+    fn an_answer_to_an_earlier_measurement_is_none_to_this_one() {
+        let now = Arc::new(AtomicI64::new(0));
+        let own = Arc::clone(&now);
+        let clock: Clock = Arc::new(move || own.fetch_add(10, Ordering::Relaxed));
+        let (answers, answered) = mpsc::channel();
+        let mut questions = Questions::new(answered);
+        // The first measurement breaks off, and its answer comes when nobody waits for it any more.
+        let mut lost = None;
+        let nothing = questions.measure(&clock, |number| {
+            lost = Some(number);
+            Err(std::io::ErrorKind::TimedOut.into())
+        });
+        assert_eq!(nothing, None);
+        answers.send(Answer { number: lost.unwrap(), at_ns: 1_000, came_ns: clock() }).unwrap();
+        now.store(30_000_000_000, Ordering::Relaxed);
+        let offset = questions.measure(&clock, |number| {
+            let at_ns = clock() + 500;
+            answers.send(Answer { number, at_ns, came_ns: clock() }).unwrap();
+            Ok(())
+        });
+        assert_eq!(offset, Some(ClockOffset { offset_ns: 500, uncertainty_ns: 10 }));
+    }
 }

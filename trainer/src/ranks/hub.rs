@@ -3,8 +3,7 @@
 
 use super::inbox::Inbox;
 use super::wire::{Down, Receiver, Sender, Up, lost};
-use super::{Clock, Gone};
-use serde_json::Value;
+use super::{Clock, Gone, who};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,12 +15,14 @@ pub(super) struct Hub {
     changed: Condvar,
     clock: Clock,
     silence: Duration,
+    /// Rank 0's process and host.
+    who: String,
 }
 
 struct State {
     round: u64,
-    parts: Vec<Option<Value>>,
-    /// Rank 0 is none.
+    parts: Vec<Option<String>>,
+    /// Rank 0 is none. Behind the ranks: those that were not taken in, which only hear why.
     members: Vec<Option<Member>>,
     ended: Option<Gone>,
 }
@@ -37,7 +38,7 @@ impl Hub {
     pub(super) fn new(size: usize, inbox: Arc<Inbox>, clock: Clock, silence: Duration) -> Self {
         let (parts, members) = (vec![None; size], (0..size).map(|_| None).collect());
         let state = Mutex::new(State { round: 0, parts, members, ended: None });
-        Self { inbox, state, changed: Condvar::new(), clock, silence }
+        Self { inbox, state, changed: Condvar::new(), clock, silence, who: who() }
     }
 
     /// Takes a rank in; false: there is one of that number already.
@@ -54,10 +55,27 @@ impl Hub {
         true
     }
 
+    /// Ends the training because of a process that has another one's number, which is told so as well: its place.
+    pub(super) fn refuse(&self, rank: usize, who: String, out: Arc<Sender>) -> usize {
+        let cause = format!("failed: two processes have this RANK; the other one is {who}");
+        let mut state = self.lock();
+        state.members.push(Some(Member { who, out, left: false }));
+        let place = state.members.len() - 1;
+        drop(state);
+        self.end(rank, cause);
+        place
+    }
+
+    /// Waits until a process goes that was not taken in.
+    pub(super) fn see_off(&self, place: usize, mut receiver: Receiver) {
+        while receiver.receive().is_ok_and(|said| !matches!(said, Up::Bye)) {}
+        self.left(place);
+    }
+
     /// Ranks that have not come yet.
     pub(super) fn missing(&self) -> Vec<usize> {
         let state = self.lock();
-        (1..state.members.len()).filter(|&rank| state.members[rank].is_none()).collect()
+        (1..state.parts.len()).filter(|&rank| state.members[rank].is_none()).collect()
     }
 
     /// Listens to a rank until it goes.
@@ -82,7 +100,7 @@ impl Hub {
     }
 
     /// A rank's part; the last one makes all.
-    pub(super) fn lay(&self, rank: usize, round: u64, value: Value) {
+    pub(super) fn lay(&self, rank: usize, round: u64, value: String) {
         let mut state = self.lock();
         if round != state.round || state.parts[rank].is_some() {
             let problem = format!("is at exchange {round}, the others at {}: report this", state.round);
@@ -97,7 +115,7 @@ impl Hub {
         if state.parts.iter().any(Option::is_none) {
             return;
         }
-        let values: Vec<Value> = state.parts.iter_mut().filter_map(Option::take).collect();
+        let values: Vec<String> = state.parts.iter_mut().filter_map(Option::take).collect();
         state.round += 1;
         state.tell(&Down::All { round, values: values.clone() });
         self.inbox.all(round, values);
@@ -109,6 +127,7 @@ impl Hub {
         if state.ended.is_none() {
             let who = match state.members.get(rank) {
                 Some(Some(member)) => member.who.clone(),
+                _ if rank == 0 => self.who.clone(),
                 _ => String::new(),
             };
             let gone = Gone { rank, who, cause };
@@ -134,6 +153,12 @@ impl Hub {
             }
             state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// Ends all connections without a word, as when this process is killed.
+    #[cfg(test)]
+    pub(super) fn cut(&self) {
+        self.lock().members.iter().flatten().for_each(|member| member.out.close());
     }
 
     fn left(&self, rank: usize) {

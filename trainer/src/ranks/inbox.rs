@@ -1,7 +1,6 @@
 //! What a rank has been told: the parts that were gathered last, and whether another rank ended the training.
 
-use super::Gone;
-use serde_json::Value;
+use super::{Gone, LOOK_EVERY};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,12 +12,12 @@ pub(super) struct Inbox {
 
 #[derive(Debug, Default)]
 struct Got {
-    all: Option<(u64, Vec<Value>)>,
+    all: Option<(u64, Vec<String>)>,
     ended: Option<Gone>,
 }
 
 impl Inbox {
-    pub(super) fn all(&self, round: u64, values: Vec<Value>) {
+    pub(super) fn all(&self, round: u64, values: Vec<String>) {
         self.lock().all = Some((round, values));
         self.changed.notify_all();
     }
@@ -29,17 +28,20 @@ impl Inbox {
         self.changed.notify_all();
     }
 
-    /// Waits until all parts of a round are there.
-    pub(super) fn wait(&self, round: u64) -> Result<Vec<Value>, Gone> {
+    /// Waits until all parts of a round are there. `Ok(None)`: `stop` did not want to wait any longer.
+    pub(super) fn wait(&self, round: u64, stop: &dyn Fn() -> bool) -> Result<Option<Vec<String>>, Gone> {
         let mut got = self.lock();
         loop {
             if let Some((_, values)) = got.all.take_if(|(number, _)| *number == round) {
-                return Ok(values);
+                return Ok(Some(values));
             }
             if let Some(gone) = &got.ended {
                 return Err(gone.clone());
             }
-            got = self.changed.wait(got).unwrap_or_else(PoisonError::into_inner);
+            if stop() {
+                return Ok(None);
+            }
+            got = self.changed.wait_timeout(got, LOOK_EVERY).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 

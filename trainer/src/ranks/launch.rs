@@ -61,8 +61,13 @@ impl Launch {
             let problem = format!("is {rank}, and WORLD_SIZE {size}: ranks count from 0");
             return Err(RanksError::Variable { name: "RANK", problem });
         }
-        let port = u16::try_from(port)
-            .map_err(|_| RanksError::Variable { name: "MASTER_PORT", problem: format!("is {port}, no port") })?;
+        let wrong = |problem| RanksError::Variable { name: "MASTER_PORT", problem };
+        let port = match u16::try_from(port) {
+            // The system would choose one, of which the other ranks know nothing.
+            Ok(0) => return Err(wrong("is 0: choose a port that is free on MASTER_ADDR's host, as 29500".to_owned())),
+            Ok(port) => port,
+            Err(_) => return Err(wrong(format!("is {port}, no port"))),
+        };
         let attempt = get("TORCHELASTIC_RESTART_COUNT").unwrap_or_default();
         Ok(Some(Self {
             rank,
@@ -117,6 +122,10 @@ mod tests {
         }
         assert!(parse(&[("WORLD_SIZE", "two")]).unwrap_err().starts_with("WORLD_SIZE is `two`, no number"));
         let out = parse(&[&LOOP[..], &[("RANK", "2")]].concat()).unwrap_err();
+        for (port, problem) in [("0", "MASTER_PORT is 0: choose a port"), ("65536", "MASTER_PORT is 65536, no port")] {
+            let wrong = parse(&[&LOOP[..], &[("MASTER_PORT", port)]].concat()).unwrap_err();
+            assert!(wrong.starts_with(problem), "{wrong}");
+        }
         assert!(out.starts_with("RANK is 2, and WORLD_SIZE 2: ranks count from 0"), "{out}");
     }
 }

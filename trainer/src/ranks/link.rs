@@ -1,11 +1,10 @@
 //! The side of every other rank: one connection to rank 0, a thread that listens to it, and one that gives signs of life and
 //! asks for the time.
 
-use super::clock::{Answer, ClockOffset, measure};
+use super::clock::{Answer, ClockOffset, Questions};
 use super::inbox::Inbox;
 use super::wire::{Down, Receiver, Sender, Up, halves, lost};
 use super::{Clock, Gone, Patience, beat_every};
-use serde_json::Value;
 use std::io;
 use std::net::{IpAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,30 +34,34 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Introduces a rank on a connection to rank 0.
+    /// Introduces a rank on a connection to rank 0; `first` is that one's process and host.
     pub(super) fn begin(
         stream: TcpStream,
         join: &Up,
+        first: String,
         inbox: Arc<Inbox>,
         clock: Clock,
         patience: Patience,
     ) -> io::Result<Self> {
-        let address = stream.local_addr()?.ip();
+        let address = stream.local_addr()?.ip().to_canonical();
         let (out, receiver) = halves(stream, patience.silence)?;
         let out = Arc::new(out);
         out.send(join)?;
         let (answers, answered) = mpsc::channel();
         let (closed, offsets) = (Arc::new(AtomicBool::new(false)), Arc::<Mutex<Offsets>>::default());
         let own = Arc::clone(&clock);
-        spawn("dflash-rank-in", move || listen(receiver, &inbox, &answers, &own, patience.silence))?;
+        spawn("dflash-rank-in", move || {
+            let error = listen(receiver, &inbox, &answers, &own);
+            inbox.end(Gone { rank: 0, who: first, cause: lost(&error, patience.silence) });
+        })?;
         let link = Self { out, closed, offsets, address };
         let (out, closed, offsets) = (Arc::clone(&link.out), Arc::clone(&link.closed), Arc::clone(&link.offsets));
-        let mut compared: Option<Instant> = None;
+        let (mut compared, mut questions): (Option<Instant>, _) = (None, Questions::new(answered));
         spawn("dflash-rank-out", move || {
             while !closed.load(Ordering::Relaxed) && out.send(&Up::Beat).is_ok() {
                 if compared.is_none_or(|at| at.elapsed() >= COMPARE_EVERY) {
                     compared = Some(Instant::now());
-                    if let Some(offset) = measure(&clock, &answered, |number| out.send(&Up::Ping { number })) {
+                    if let Some(offset) = questions.measure(&clock, |number| out.send(&Up::Ping { number })) {
                         note(&offsets, offset);
                     }
                 }
@@ -69,7 +72,7 @@ impl Link {
     }
 
     /// Sends a part to rank 0. That rank 0 is gone says the thread that listens.
-    pub(super) fn lay(&self, round: u64, value: Value) {
+    pub(super) fn lay(&self, round: u64, value: String) {
         let _ = self.out.send(&Up::Part { round, value });
     }
 
@@ -102,7 +105,8 @@ fn note(offsets: &Mutex<Offsets>, offset: ClockOffset) {
     }
 }
 
-fn listen(mut receiver: Receiver, inbox: &Inbox, answers: &Answers<Answer>, clock: &Clock, silence: Duration) {
+/// Takes in what rank 0 says; why it says no more.
+fn listen(mut receiver: Receiver, inbox: &Inbox, answers: &Answers<Answer>, clock: &Clock) -> io::Error {
     loop {
         match receiver.receive() {
             Ok(Down::All { round, values }) => inbox.all(round, values),
@@ -112,9 +116,7 @@ fn listen(mut receiver: Receiver, inbox: &Inbox, answers: &Answers<Answer>, cloc
             }
             Ok(Down::Beat) => {}
             Ok(Down::Ended(gone)) => inbox.end(gone),
-            Err(error) => {
-                return inbox.end(Gone { rank: 0, who: String::new(), cause: lost(&error, silence) });
-            }
+            Err(error) => return error,
         }
     }
 }

@@ -4,19 +4,19 @@ use super::hub::Hub;
 use super::inbox::Inbox;
 use super::link::{Link, spawn};
 use super::wire::{Up, halves};
-use super::{Clock, LINGER, Launch, Patience, RanksError, beat_every};
-use dflash_torch::{Rendezvous, Store};
+use super::{Clock, LINGER, LOOK_EVERY, Launch, Patience, RanksError, beat_every, who};
+use dflash_torch::{Rendezvous, Store, TorchError};
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::sync::Arc;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 /// The key under which rank 0 says where it listens.
 const KEY: &str = "ranks";
-/// How often somebody is looked for.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// The key under which it says, once all have come, by which address it is reached.
+pub(super) const ADDRESS: &str = "address";
 /// How long somebody may take to say who it is.
 const INTRODUCTION: Duration = Duration::from_secs(5);
 
@@ -50,36 +50,57 @@ impl Meeting<'_> {
     /// Rank 0: listens, and takes in who comes.
     pub(super) fn host(&self, store: &Store) -> Result<(Arc<Hub>, IpAddr), RanksError> {
         let failed = |error: io::Error| self.problem(format!("cannot listen for the other ranks: {error}"));
-        // The address that the others know this host by; behind some routers it is not the host's own.
-        let listener = TcpListener::bind((self.launch.host.as_str(), 0))
+        // MASTER_ADDR need not mean to this host what it means to the others (`127.0.1.1 node1` in /etc/hosts). Who comes
+        // by whatever address must know the secret.
+        let listener = TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0))
             .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)))
             .map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let secret = RandomState::new().build_hasher().finish();
-        store.set(KEY, &format!("{} {secret}", address.port())).map_err(|error| self.problem(error.to_string()))?;
+        let of_store = |error: TorchError| self.problem(error.to_string());
+        store.set(KEY, &format!("{} {secret} {}", address.port(), who())).map_err(of_store)?;
         let silence = self.patience.silence;
         let hub = Arc::new(Hub::new(self.launch.size, Arc::clone(self.inbox), Arc::clone(self.clock), silence));
         beating(&hub, silence).map_err(failed)?;
-        let mut own = address.ip();
+        let ways = self.take_in_all(&listener, &hub, secret)?;
+        let own = best(ways).unwrap_or(Ipv4Addr::LOCALHOST.into());
+        store.set(ADDRESS, &own.to_string()).map_err(of_store)?;
+        Ok((hub, own))
+    }
+
+    /// Waits until all have come; the addresses by which they came.
+    fn take_in_all(&self, listener: &TcpListener, hub: &Arc<Hub>, secret: u64) -> Result<Vec<IpAddr>, RanksError> {
+        let (way, ways) = mpsc::channel();
         let until = Instant::now() + self.patience.join;
-        while !hub.missing().is_empty() {
-            match listener.accept() {
-                // A stranger, or one that died at once, is no reason to end.
-                Ok((stream, _)) => own = take_in(stream, &hub, secret, silence).unwrap_or(own),
-                Err(_) if (self.stop)() => return Err(self.given_up(&hub, "it was stopped".to_owned())),
-                Err(_) if Instant::now() > until => {
-                    let missing: Vec<_> = hub.missing().iter().map(usize::to_string).collect();
-                    let (join, missing) = (self.patience.join, missing.join(", "));
-                    return Err(self.given_up(&hub, format!("rank {missing} did not come within {join:?}")));
-                }
-                Err(_) => std::thread::sleep(LOOK_EVERY),
-            }
+        loop {
             if let Some(gone) = self.inbox.ended_within(Duration::ZERO) {
+                // It must not be lost with the connections.
+                hub.linger(LINGER);
                 return Err(gone.into());
             }
+            let missing: Vec<_> = hub.missing().iter().map(usize::to_string).collect();
+            if missing.is_empty() {
+                return Ok(ways.try_iter().collect());
+            }
+            if (self.stop)() {
+                return Err(self.given_up(hub, "it was stopped".to_owned()));
+            }
+            if Instant::now() > until {
+                let (join, missing) = (self.patience.join, missing.join(", "));
+                return Err(self.given_up(hub, format!("rank {missing} did not come within {join:?}")));
+            }
+            let Ok((stream, _)) = listener.accept() else {
+                std::thread::sleep(LOOK_EVERY);
+                continue;
+            };
+            // A stranger, or one that died at once, is no reason to end, nor to keep the others waiting.
+            let (hub, way, silence) = (Arc::clone(hub), way.clone(), self.patience.silence);
+            // Where there is no thread for it, it is as one that did not come.
+            let _ = spawn("dflash-rank-in", move || {
+                take_in(stream, &hub, secret, silence, &way);
+            });
         }
-        Ok((hub, own))
     }
 
     fn given_up(&self, hub: &Hub, problem: String) -> RanksError {
@@ -90,15 +111,31 @@ impl Meeting<'_> {
 
     /// Any other rank: asks the store where to go, and goes there.
     pub(super) fn call(&self, store: &Store) -> Result<Link, RanksError> {
-        let told = store.get(KEY).map_err(|error| self.problem(format!("rank 0 did not come: {error}")))?;
-        let place = told.split_once(' ').and_then(|(port, secret)| Some((port.parse().ok()?, secret.parse().ok()?)));
-        let (port, secret) =
-            place.ok_or_else(|| self.problem(format!("the store says `{told}`, which is no place")))?;
+        let told = self.told(store)?;
+        let (port, secret, first) =
+            place(&told).ok_or_else(|| self.problem(format!("the store says `{told}`, which is no place")))?;
         let stream = self.reach(&self.launch.host, port)?;
-        let who = format!("process {} on {}", std::process::id(), dflash_profiler::hostname());
-        let join = Up::Join { secret, rank: self.launch.rank, who };
-        Link::begin(stream, &join, Arc::clone(self.inbox), Arc::clone(self.clock), self.patience)
+        let join = Up::Join { secret, rank: self.launch.rank, who: who() };
+        Link::begin(stream, &join, first, Arc::clone(self.inbox), Arc::clone(self.clock), self.patience)
             .map_err(|error| self.problem(format!("cannot talk to rank 0: {error}")))
+    }
+
+    /// What rank 0 says in the store. torchrun's is there long before it does, and c10d's own waiting hears no signal.
+    fn told(&self, store: &Store) -> Result<String, RanksError> {
+        let lost = |error: TorchError| self.problem(format!("rank 0 did not come: {error}"));
+        let until = Instant::now() + self.patience.join;
+        while !store.has(KEY).map_err(lost)? {
+            self.go_on()?;
+            if Instant::now() > until {
+                return Err(self.problem(format!("rank 0 did not come within {:?}", self.patience.join)));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        store.get(KEY).map_err(lost)
+    }
+
+    fn go_on(&self) -> Result<(), RanksError> {
+        if (self.stop)() { Err(self.problem("it was stopped while it waited for rank 0".to_owned())) } else { Ok(()) }
     }
 
     /// Connects to a place where somebody will listen soon.
@@ -110,9 +147,7 @@ impl Meeting<'_> {
                 Ok(stream) => return Ok(stream),
                 Err(error) => error,
             };
-            if (self.stop)() {
-                return Err(self.problem("it was stopped while it waited for rank 0".to_owned()));
-            }
+            self.go_on()?;
             if Instant::now() > until {
                 let join = self.patience.join;
                 let problem = format!(
@@ -137,9 +172,20 @@ fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// Takes in a rank that has come; the address by which it came here.
-fn take_in(stream: TcpStream, hub: &Arc<Hub>, secret: u64, silence: Duration) -> Option<IpAddr> {
-    let address = stream.local_addr().map(|at: SocketAddr| at.ip()).ok()?;
+/// Where rank 0 listens, its secret, its process and host.
+fn place(told: &str) -> Option<(u16, u64, String)> {
+    let mut words = told.splitn(3, ' ');
+    Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?, words.next()?.to_owned()))
+}
+
+/// Of the addresses by which others came here, one that is good on all hosts, if there is any.
+fn best(ways: Vec<IpAddr>) -> Option<IpAddr> {
+    ways.iter().copied().find(|way| !way.is_loopback()).or(ways.first().copied())
+}
+
+/// Takes in a rank that has come, and listens to it until it goes; `way` is told the address by which it came here.
+fn take_in(stream: TcpStream, hub: &Hub, secret: u64, silence: Duration, way: &mpsc::Sender<IpAddr>) -> Option<()> {
+    let address = stream.local_addr().ok()?.ip().to_canonical();
     let (out, mut receiver) = halves(stream.try_clone().ok()?, INTRODUCTION).ok()?;
     let Ok(Up::Join { secret: said, rank, who }) = receiver.receive() else { return None };
     if said != secret {
@@ -148,13 +194,15 @@ fn take_in(stream: TcpStream, hub: &Arc<Hub>, secret: u64, silence: Duration) ->
     stream.set_read_timeout(Some(silence)).ok()?;
     stream.set_write_timeout(Some(silence)).ok()?;
     let out = Arc::new(out);
-    if !hub.enter(rank, who.clone(), Arc::clone(&out)) {
-        hub.end(rank, format!("failed: two processes have this RANK; the other one is {who}"));
-        return None;
+    // Before it counts: nobody asks for it after the last one.
+    let _ = way.send(address);
+    if hub.enter(rank, who.clone(), Arc::clone(&out)) {
+        hub.serve(rank, &out, receiver);
+    } else {
+        let place = hub.refuse(rank, who, out);
+        hub.see_off(place, receiver);
     }
-    let hub = Arc::clone(hub);
-    spawn("dflash-rank-in", move || hub.serve(rank, &out, receiver)).ok()?;
-    Some(address)
+    Some(())
 }
 
 /// Gives signs of life as long as somebody has the hub.
@@ -167,4 +215,18 @@ fn beating(hub: &Arc<Hub>, silence: Duration) -> io::Result<()> {
             std::thread::sleep(beat_every(silence));
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_is_good_on_all_hosts_is_preferred() {
+        let ways =
+            |ways: &[&str]| best(ways.iter().map(|way| way.parse().unwrap()).collect()).map(|way| way.to_string());
+        assert_eq!(ways(&["127.0.1.1", "10.0.0.7", "::1"]).as_deref(), Some("10.0.0.7"));
+        assert_eq!(ways(&["127.0.1.1", "127.0.0.1"]).as_deref(), Some("127.0.1.1"));
+        assert_eq!(ways(&[]), None);
+    }
 }

@@ -26,7 +26,7 @@ use dflash_torch::{Gloo, Member, Store, TorchError};
 use hub::Hub;
 use inbox::Inbox;
 use link::Link;
-use meet::Meeting;
+use meet::{ADDRESS, Meeting};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::net::IpAddr;
@@ -38,6 +38,14 @@ pub(crate) type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
 /// How long rank 0 waits at the end for the others to hear of it.
 const LINGER: Duration = Duration::from_secs(10);
+
+/// How often somebody is looked for, and asked whether to stop.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// This process, for the others.
+fn who() -> String {
+    format!("process {} on {}", std::process::id(), dflash_profiler::hostname())
+}
 
 /// This process's end of a group of processes.
 pub struct Ranks {
@@ -98,27 +106,52 @@ impl Ranks {
     /// # Errors
     /// A rank has failed, or is gone.
     pub fn gather<T: Serialize + DeserializeOwned>(&self, value: &T) -> Result<Vec<T>, Gone> {
+        // Nobody stops: there are all.
+        self.gathered(value, &|| false).map(Option::unwrap_or_default)
+    }
+
+    /// As [`gather`](Self::gather), before there is a training that could be stopped after a step: `stop` ends the waiting.
+    ///
+    /// # Errors
+    /// A rank has failed, or is gone; `stop` said so, of which the others are told.
+    pub fn gather_unless<T>(&self, value: &T, stop: &dyn Fn() -> bool) -> Result<Vec<T>, RanksError>
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        self.gathered(value, stop)?.ok_or_else(|| {
+            self.fail("it was stopped");
+            let problem = "it was stopped while it waited for the other ranks".to_owned();
+            RanksError::Join { rank: self.launch.rank, size: self.launch.size, problem }
+        })
+    }
+
+    /// `None`: it was stopped. All ranks read the same texts, their own as well: a number that was written and read is not
+    /// always the same to its last bit.
+    fn gathered<T>(&self, value: &T, stop: &dyn Fn() -> bool) -> Result<Option<Vec<T>>, Gone>
+    where
+        T: Serialize + DeserializeOwned,
+    {
         let misread = |error: serde_json::Error| {
             let cause = format!("failed: what was gathered cannot be read ({error}): report this");
-            Gone { rank: self.launch.rank, who: String::new(), cause }
+            Gone { rank: self.launch.rank, who: who(), cause }
         };
-        let value = serde_json::to_value(value).map_err(misread)?;
+        let value = serde_json::to_string(value).map_err(misread)?;
         let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
         match &self.side {
             Side::Hub(hub) => hub.lay(0, *round, value),
             Side::Link(link) => link.lay(*round, value),
         }
-        let values = self.inbox.wait(*round)?;
+        let Some(values) = self.inbox.wait(*round, stop)? else { return Ok(None) };
         *round += 1;
-        values.into_iter().map(|value| serde_json::from_value(value).map_err(misread)).collect()
+        values.iter().map(|value| serde_json::from_str(value).map_err(misread)).collect::<Result<_, _>>().map(Some)
     }
 
     /// Refuses to go on where ranks differ in something.
     ///
     /// # Errors
-    /// They do: the error names everything, with both values and both ranks. Or one is gone.
-    pub(crate) fn agree(&self, own: &Facts) -> Result<(), RanksError> {
-        compare(&self.gather(own)?)
+    /// They do: the error names everything, with both values and both ranks. Or one is gone, or `stop` said so.
+    pub(crate) fn agree(&self, own: &Facts, stop: &dyn Fn() -> bool) -> Result<(), RanksError> {
+        compare(&self.gather_unless(own, stop)?)
     }
 
     /// Ends the training for all, because this rank cannot go on.
@@ -147,7 +180,9 @@ impl Ranks {
     /// A rank cannot be reached.
     pub fn gloo(&self) -> Result<Gloo, TorchError> {
         let (Launch { rank, size, .. }, timeout) = (&self.launch, self.patience.silence);
-        let member = Member { rank: *rank, size: *size, address: self.address.to_string(), timeout };
+        // Who reaches rank 0 by an address that is good on one host only is on its host.
+        let address = if self.address.is_loopback() { self.store.get(ADDRESS)? } else { self.address.to_string() };
+        let member = Member { rank: *rank, size: *size, address, timeout };
         Gloo::join(&self.store, &member)
     }
 

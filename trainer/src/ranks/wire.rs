@@ -3,7 +3,6 @@
 use super::Gone;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::{Mutex, PoisonError};
@@ -17,8 +16,8 @@ const LONGEST: u64 = 16 << 20;
 pub(super) enum Up {
     /// The first line. The secret is in the store: whoever knows it was started with this training.
     Join { secret: u64, rank: usize, who: String },
-    /// A part of what is gathered.
-    Part { round: u64, value: Value },
+    /// A part of what is gathered: JSON as a text, see [`Ranks::gather`](super::Ranks::gather).
+    Part { round: u64, value: String },
     /// A sign of life.
     Beat,
     /// Asks for the time.
@@ -33,7 +32,7 @@ pub(super) enum Up {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Down {
     /// All parts, in the ranks' order.
-    All { round: u64, values: Vec<Value> },
+    All { round: u64, values: Vec<String> },
     /// A sign of life.
     Beat,
     /// The time at rank 0 when it was asked.

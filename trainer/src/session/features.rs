@@ -1,5 +1,6 @@
 //! The hidden states on the disk that a training reads and fills.
 
+use super::load::Loaded;
 use crate::config::{Config, FeatureCache, Objective, bytes};
 use crate::data::{ContentKey, Key};
 use crate::drafter::DFlashDrafter;
@@ -7,15 +8,8 @@ use crate::features::{DiskFeatures, FeatureError, Rows, beside};
 use crate::pipeline::Text;
 use crate::target::Target;
 
-/// Opens them, where the configuration wants them; `made` is what the shards were made from.
-pub(super) fn features(
-    config: &Config,
-    made: &Key,
-    target: &Target,
-    drafter: &DFlashDrafter,
-    samples: &[Text],
-    rank: usize,
-) -> Result<Option<DiskFeatures>, FeatureError> {
+/// Opens them, where the configuration wants them.
+pub(super) fn features(config: &Config, loaded: &Loaded, rank: usize) -> Result<Option<DiskFeatures>, FeatureError> {
     let pipeline = &config.pipeline;
     if pipeline.feature_cache != FeatureCache::Disk {
         return Ok(None);
@@ -28,9 +22,11 @@ pub(super) fn features(
     let root = if rank == 0 { root } else { root.join(format!("rank{rank}")) };
     // Checked with the configuration.
     let most = bytes(&pipeline.feature_bytes).flatten();
-    DiskFeatures::open(&root, rows(config, made, target, drafter, samples), most).map(Some)
+    let rows = rows(config, &loaded.key, &loaded.targets[0], &loaded.drafter, &loaded.samples);
+    DiskFeatures::open(&root, rows, most).map(Some)
 }
 
+/// `made` is what the shards were made from.
 fn rows(config: &Config, made: &Key, target: &Target, drafter: &DFlashDrafter, samples: &[Text]) -> Rows {
     let teacher = config.train.loss == Objective::Kl;
     let width = drafter.config.feature_width() + if teacher { drafter.config.hidden_size } else { 0 };

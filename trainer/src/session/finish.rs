@@ -5,6 +5,7 @@ use super::train::{Trained, ended_now};
 use crate::checkpoint;
 use crate::drafter;
 use crate::error::TrainError;
+use crate::pipeline::Observer;
 use crate::target::TargetConfig;
 use dflash_profiler::timeline::{RunDir, State};
 use std::path::Path;
@@ -17,6 +18,7 @@ pub(super) fn finish(
     target: &TargetConfig,
     steps: usize,
     together: &Together,
+    observer: &dyn Observer,
 ) -> Result<Trained, TrainError> {
     let dir = run.checkpoints().join(checkpoint::EXPORT);
     if together.is_first() {
@@ -30,7 +32,7 @@ pub(super) fn finish(
         run.write_manifest(&manifest)?;
     }
     // The others wait for it.
-    together.sum(0.0)?;
+    together.part(observer)?;
     let (tokens_per_s, loop_seconds) = (0.0, Vec::new());
     Ok(Trained {
         run: run.clone(),

@@ -1,7 +1,6 @@
 //! What a training is made of, before its first step: texts, targets, the drafter that it begins with.
 
 use super::evaluate::held_out;
-use super::features::features;
 use super::random;
 use super::texts::texts;
 use super::together::Together;
@@ -13,7 +12,6 @@ use crate::data::{Key, PreloadedDataset, cached};
 use crate::device;
 use crate::drafter::{self, DFlashDrafter, DrafterConfig, Init};
 use crate::error::TrainError;
-use crate::features::DiskFeatures;
 use crate::guards::{self, Subject};
 use crate::pipeline::{HeldOut, Text};
 use crate::prepare;
@@ -30,7 +28,8 @@ pub(super) struct Loaded {
     pub(super) drafter: DFlashDrafter,
     pub(super) drafter_devices: Vec<Device>,
     pub(super) held_out: Option<HeldOut>,
-    pub(super) features: Option<DiskFeatures>,
+    /// What the texts were made from.
+    pub(super) key: Key,
 }
 
 /// Whether a worker is on a GPU.
@@ -38,11 +37,16 @@ pub(super) fn on_gpu(loaded: &Loaded) -> bool {
     loaded.targets.iter().any(|t| t.device().is_cuda()) || loaded.drafter_devices.iter().any(|d| d.is_cuda())
 }
 
-/// Loads all of it.
+/// Loads all of it; `resumes`: to go on with a checkpoint.
 ///
 /// # Errors
 /// What is missing, what does not fit, and what would be learnt wrong in silence.
-pub(super) fn load(config: &Config, options: &TrainOptions, together: &Together) -> Result<Loaded, TrainError> {
+pub(super) fn load(
+    config: &Config,
+    options: &TrainOptions,
+    together: &Together,
+    resumes: bool,
+) -> Result<Loaded, TrainError> {
     // First of all, while no other thread is there: see there.
     dflash_torch::load_cuda();
     let (key, samples) = read(config, options)?;
@@ -60,15 +64,14 @@ pub(super) fn load(config: &Config, options: &TrainOptions, together: &Together)
     let target_config = targets[0].config.clone();
     // All weights come from the checkpoint: what the first attempt began with need not be there any more.
     let mut first = config.clone();
-    if options.resume.is_some() {
+    if resumes {
         first.drafter.init = PathBuf::new();
     }
     let drafter = fresh_drafter(&first, &target_config, kind, drafter_devices[0])?;
     guard(config, &targets[0], &drafter, &samples)?;
     let held_out = held_out_of(config, &targets[0], &drafter)?;
-    let features = features(config, &key, &targets[0], &drafter, &samples, together.rank())?;
     let identity = Identity::new(config, &key, together.drafters());
-    Ok(Loaded { identity, samples, targets, target_config, drafter, drafter_devices, held_out, features })
+    Ok(Loaded { identity, samples, targets, target_config, drafter, drafter_devices, held_out, key })
 }
 
 /// What the drafter is evaluated on while it is trained, if it is.

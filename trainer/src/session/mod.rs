@@ -9,6 +9,7 @@ mod random;
 mod record;
 mod resume;
 mod simulate;
+mod started;
 mod texts;
 mod together;
 mod train;

@@ -28,7 +28,7 @@ pub(super) fn simulate(
         begun(&run);
     }
     let trained = record(config, &run, together, observer, stop);
-    ended(&run, together, trained, lock)
+    ended(&run, together, observer, trained, lock)
 }
 
 fn record(

@@ -32,8 +32,8 @@ impl Together {
         let (join, silence) = (pipeline.join_seconds, pipeline.silence_seconds);
         let patience = Patience { join: Duration::from_secs(join), silence: Duration::from_secs(silence) };
         let ranks = Ranks::join(launch, patience, stop)?;
-        ranks.agree(&facts(config, options.commit.as_deref()))?;
-        let counts: Vec<usize> = ranks.gather(&drafters).map_err(RanksError::from)?;
+        ranks.agree(&facts(config, options.commit.as_deref()), stop)?;
+        let counts: Vec<usize> = ranks.gather_unless(&drafters, stop)?;
         let among = Among { first: counts[..launch.rank].iter().sum(), all: counts.iter().sum() };
         Ok(Self { others: Some(Arc::new(ranks)), among, local_rank: launch.local_rank })
     }
@@ -58,9 +58,15 @@ impl Together {
         self.others.as_ref().map(|ranks| (Arc::clone(ranks), self.among))
     }
 
-    /// Refuses processes that differ in something.
-    pub(super) fn agree(&self, own: impl FnOnce() -> Facts) -> Result<(), TrainError> {
-        Ok(self.others.as_ref().map_or(Ok(()), |ranks| ranks.agree(&own()))?)
+    /// Refuses processes that differ in something; `stop` ends the waiting for them.
+    pub(super) fn agree(&self, own: impl FnOnce() -> Facts, stop: &dyn Fn() -> bool) -> Result<(), TrainError> {
+        Ok(self.others.as_ref().map_or(Ok(()), |ranks| ranks.agree(&own(), stop))?)
+    }
+
+    /// Whether rank 0 goes on in a run: the others need not have been told so.
+    pub(super) fn resumes(&self, own: bool, stop: &dyn Fn() -> bool) -> Result<bool, TrainError> {
+        let Some(ranks) = &self.others else { return Ok(own) };
+        Ok(ranks.gather_unless(&own, stop)?.first().is_some_and(|first| *first))
     }
 
     /// Rank 0 says something to all.
@@ -86,6 +92,15 @@ impl Together {
         let Some(ranks) = &self.others else { return Ok(value) };
         let all: Vec<f64> = ranks.gather(&value).map_err(RanksError::from)?;
         Ok(all.iter().sum())
+    }
+
+    /// Waits for all once all is done and written: at rank 0 it is no failure if one of them is killed now.
+    pub(super) fn part(&self, observer: &dyn Observer) -> Result<(), TrainError> {
+        match self.sum(0.0) {
+            Err(error) if self.is_first() => observer.note(&format!("warning: after the end of the training, {error}")),
+            waited => drop(waited?),
+        }
+        Ok(())
     }
 
     /// The other rank that has ended the training, if one has.
@@ -137,5 +152,71 @@ impl Observer for Quiet<'_> {
 
     fn note(&self, text: &str) {
         self.observer.note(&format!("rank {}: {text}", self.rank));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ranks::Launch;
+    use std::net::TcpListener;
+    use std::sync::Mutex;
+
+    #[derive(Default)]
+    struct Notes(Mutex<Vec<String>>);
+
+    impl Observer for Notes {
+        fn step(&self, _: &Step) {}
+        fn lane(&self, _: &LaneReport) {}
+        fn note(&self, text: &str) {
+            self.0.lock().unwrap().push(text.to_owned());
+        }
+    }
+
+    /// Two ranks of this process, each with what it is asked to do.
+    fn both<T: Send>(work: impl Fn(Together) -> T + Sync) -> [T; 2] {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let join = |rank| {
+            let (host, prefix) = ("127.0.0.1".to_owned(), "t/".to_owned());
+            let launch = Launch { rank, size: 2, local_rank: rank, host, port, agent_store: false, prefix };
+            let patience = Patience { join: Duration::from_secs(60), silence: Duration::from_secs(30) };
+            let ranks = Ranks::join(&launch, patience, &|| false).unwrap();
+            let among = Among { first: rank, all: 2 };
+            let together = Together { others: Some(Arc::new(ranks)), among, local_rank: rank };
+            // All have come.
+            together.sum(0.0).unwrap();
+            together
+        };
+        std::thread::scope(|scope| {
+            let (join, work) = (&join, &work);
+            let other = scope.spawn(move || work(join(1)));
+            [work(join(0)), other.join().unwrap()]
+        })
+    }
+
+    #[test]
+    fn who_is_killed_after_the_end_is_a_note_to_rank_0() {
+        let notes = Notes::default();
+        let [own, _] = both(|together| if together.is_first() { together.part(&notes) } else { Ok(()) });
+        own.unwrap();
+        let notes = notes.0.into_inner().unwrap();
+        assert!(notes.len() == 1 && notes[0].contains("rank 1 (") && notes[0].contains("has ended"), "{notes:?}");
+        // To the others rank 0's end is a failure: nobody has told them that all is written.
+        let [_, other] = both(|together| {
+            if together.is_first() {
+                together.others.as_ref().unwrap().fail("its disk is full");
+                return Ok(());
+            }
+            together.part(&Notes::default())
+        });
+        assert!(other.unwrap_err().to_string().contains("rank 0 ("));
+    }
+
+    #[test]
+    fn whether_a_run_goes_on_is_what_rank_0_says() {
+        for by_first in [false, true] {
+            let said = both(|together| together.resumes(together.is_first() == by_first, &|| false).unwrap());
+            assert_eq!(said, [by_first; 2]);
+        }
     }
 }

@@ -2,11 +2,13 @@
 
 use super::begin::Begin;
 use super::evaluate::note;
+use super::features::features;
 use super::finish::finish;
 use super::load::{Loaded, load, on_gpu};
 use super::random;
 use super::record::start_profiler;
 use super::simulate::simulate;
+use super::started::started_with;
 use super::together::{Quiet, Together};
 use crate::checkpoint::{self, Identity, RunLock, Snapshot};
 use crate::config::{Config, Delivery};
@@ -23,7 +25,6 @@ use dflash_profiler::{Profiler, Severity};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
-use tch::{Device, Kind, Tensor};
 
 /// What the command line adds to the configuration.
 #[derive(Clone, Debug, Default)]
@@ -102,31 +103,37 @@ fn train_together(
     if let Some(run) = options.resume.as_ref().filter(|_| config.random.is_on()) {
         return Err(random::nothing_kept(run));
     }
-    let loaded = load(config, options, together)?;
+    let resumes = together.resumes(options.resume.is_some(), &|| stop())?;
+    let loaded = load(config, options, together, resumes)?;
     let target_config = loaded.target_config.clone();
-    together.agree(|| started_with(&loaded))?;
+    together.agree(|| started_with(&loaded), &|| stop())?;
+    // What was refused must leave nothing behind; and no run begins before all have what they need.
+    let features = features(config, &loaded, together.rank())?;
+    together.agree(Facts::new, &|| stop())?;
     let begin = Begin::together(together, config, options, &loaded.identity, on_gpu(&loaded))?;
     let Begin { run, attempt, snapshot, notes, lock, complete } = begin;
     if together.is_first() {
         begun(&run);
     }
-    let notes: Vec<String> = notes.into_iter().chain(loaded.features.iter().map(there)).collect();
+    let notes: Vec<String> = notes.into_iter().chain(features.iter().map(there)).collect();
     notes.iter().for_each(|note| observer.note(note));
     if let Some(checkpoint) = complete {
-        return finish(&run, &checkpoint, &target_config, config.train.steps, together);
+        return finish(&run, &checkpoint, &target_config, config.train.steps, together, observer);
     }
+    let loaded = (loaded, features);
     let work = || record(config, loaded, &target_config, (&run, attempt, snapshot), &notes, (observer, stop), together);
     // Outside the lanes too, running out of memory arrives as a panic of tch.
     let trained = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|cause| {
         Err(TrainError::Lane { lane: "the training".to_owned(), cause: cause_text(cause.as_ref()) })
     });
-    ended(&run, together, trained, lock)
+    ended(&run, together, observer, trained, lock)
 }
 
 /// The end of a training: rank 0 says in run.json what came of it, and the others wait for that.
 pub(super) fn ended(
     run: &RunDir,
     together: &Together,
+    observer: &dyn Observer,
     trained: Result<Trained, TrainError>,
     lock: Option<RunLock>,
 ) -> Result<Trained, TrainError> {
@@ -135,23 +142,14 @@ pub(super) fn ended(
     drop(lock);
     let trained = trained?;
     closed?;
-    together.sum(0.0)?;
+    together.part(observer)?;
     Ok(trained)
-}
-
-/// What ranks compare once all is loaded: the texts, and the weights that they begin with.
-fn started_with(loaded: &Loaded) -> Facts {
-    let mut facts = loaded.identity.prepared();
-    let sum = |w: &Tensor| w.detach().to_device(Device::Cpu).to_kind(Kind::Double).sum(Kind::Double).double_value(&[]);
-    let weights: f64 = loaded.drafter.parameters().iter().map(|(_, weight)| sum(weight)).sum();
-    facts.insert("the sum of the drafter's first weights".to_owned(), weights.into());
-    facts
 }
 
 /// Trains and exports, with the profiler running.
 fn record(
     config: &Config,
-    loaded: Loaded,
+    (loaded, features): (Loaded, Option<DiskFeatures>),
     target: &TargetConfig,
     (run, attempt, snapshot): (&RunDir, u32, Option<Snapshot>),
     notes: &[String],
@@ -164,7 +162,8 @@ fn record(
     notes.iter().for_each(|note| profiler.mark(Severity::Info, note));
     let requests = profiler.requests();
     let stop = || stop() || requests.stop() || together.ended().is_some();
-    let outcome = run_pipeline(config, loaded, (run, attempt, snapshot), &profiler, observer, &stop, together);
+    let outcome =
+        run_pipeline(config, (loaded, features), (run, attempt, snapshot), &profiler, observer, &stop, together);
     profiler.finish();
     // After the end: the last blocks may be the ones that find no room.
     let trouble = profiler.trouble();
@@ -181,7 +180,7 @@ fn there(features: &DiskFeatures) -> String {
 
 fn run_pipeline(
     config: &Config,
-    loaded: Loaded,
+    (loaded, features): (Loaded, Option<DiskFeatures>),
     (run, attempt, resume): (&RunDir, u32, Option<Snapshot>),
     profiler: &Profiler,
     observer: &dyn Observer,
@@ -201,7 +200,7 @@ fn run_pipeline(
         saving: saving(config, attempt, loaded.identity),
         resume,
         held_out: loaded.held_out,
-        features: loaded.features,
+        features,
         observer,
         metrics: together.is_first().then(|| MetricsLog::open(run, slots)).transpose()?,
         ranks: together.ranks(),

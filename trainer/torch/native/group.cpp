@@ -54,6 +54,10 @@ char* dflash_store_set(const DflashStore* store, const char* key, const uint8_t*
   return guarded([&] { store->store->set(key, std::vector<uint8_t>(bytes, bytes + count)); });
 }
 
+char* dflash_store_has(const DflashStore* store, const char* key, bool* there) noexcept {
+  return guarded([&] { *there = store->store->check({key}); });
+}
+
 char* dflash_store_get(const DflashStore* store, const char* key, uint8_t* bytes, size_t room, size_t* count) noexcept {
   return guarded([&] {
     const std::vector<uint8_t> value = store->store->get(key);

@@ -182,6 +182,7 @@ struct DflashMember {
 };
 
 char* dflash_store_connect(const DflashRendezvous* at, DflashStore** out) noexcept;
+char* dflash_store_has(const DflashStore* store, const char* key, bool* there) noexcept;
 char* dflash_store_set(const DflashStore* store, const char* key, const uint8_t* bytes, size_t count) noexcept;
 // Waits until somebody has set it, for the store's time-out at most. What finds no room is left out; `count` says how much
 // there is.

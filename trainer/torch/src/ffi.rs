@@ -230,6 +230,7 @@ unsafe extern "C" {
     pub(crate) fn dflash_store_connect(at: *const RawRendezvous, out: *mut *mut RawStore) -> Words;
     pub(crate) fn dflash_store_set(store: *const RawStore, key: *const c_char, bytes: *const u8, count: usize)
     -> Words;
+    pub(crate) fn dflash_store_has(store: *const RawStore, key: *const c_char, there: *mut bool) -> Words;
     pub(crate) fn dflash_store_get(
         store: *const RawStore,
         key: *const c_char,

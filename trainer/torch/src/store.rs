@@ -66,6 +66,18 @@ impl Store {
         }
     }
 
+    /// Whether somebody has set a key, without waiting for it.
+    ///
+    /// # Errors
+    /// The connection is gone.
+    pub fn has(&self, key: &str) -> Result<bool> {
+        let key = text("look into the store", key)?;
+        let mut there = false;
+        // SAFETY: the store and the key are alive, `there` is valid to write to, the answer goes to `answer` alone.
+        unsafe { answer("look into the store", ffi::dflash_store_has(self.raw, key.as_ptr(), &raw mut there))? };
+        Ok(there)
+    }
+
     /// Waits until somebody has set a key, and reads it: the first 4 KB of it.
     ///
     /// # Errors
