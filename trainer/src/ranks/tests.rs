@@ -112,6 +112,8 @@ fn who_fails_is_named_to_all_with_its_cause() {
 #[test]
 fn who_leaves_or_panics_while_others_wait_is_named() {
     let errors = all(2, PATIENT, |ranks| {
+        // All have come: else the news may already end the meeting.
+        let _: Vec<usize> = ranks.gather(&0).unwrap();
         if ranks.rank() == 1 {
             drop(ranks);
             return String::new();
@@ -120,6 +122,8 @@ fn who_leaves_or_panics_while_others_wait_is_named() {
     });
     assert!(errors[0].starts_with("rank 1 (") && errors[0].ends_with("has ended before the others"), "{errors:?}");
     let errors = all(2, PATIENT, |ranks| {
+        // All have come: else the news may already end the meeting.
+        let _: Vec<usize> = ranks.gather(&0).unwrap();
         if ranks.rank() == 1 {
             let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
                 let _ranks = ranks;
