@@ -22,7 +22,7 @@ fn launches(size: usize) -> Vec<Launch> {
     (0..size).map(launch).collect()
 }
 
-/// What each of some ranks returns; `clock` is a rank's own.
+/// What each of some ranks returns.
 fn all<T: Send>(size: usize, patience: Patience, work: impl Fn(Ranks) -> T + Sync) -> Vec<T> {
     thread::scope(|scope| {
         let work = &work;
@@ -225,6 +225,8 @@ fn rank_0_that_goes_is_named_with_its_process_and_host() {
     let who = format!("rank 0 (process {} on {})", std::process::id(), dflash_profiler::hostname());
     for dies in [false, true] {
         let errors = all(2, PATIENT, |ranks| {
+            // All have come.
+            let _: Vec<usize> = ranks.gather(&0).unwrap();
             if ranks.rank() > 0 {
                 return ranks.gather(&0).unwrap_err().to_string();
             }
