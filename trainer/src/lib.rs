@@ -5,6 +5,7 @@ pub mod checkpoint;
 pub mod config;
 pub mod data;
 pub mod device;
+mod disk;
 pub mod doctor;
 pub mod drafter;
 mod error;

@@ -2,6 +2,7 @@
 
 use super::files::remove_directory;
 use super::{CheckpointError, EVAL_JSON, STATE_TENSORS, Snapshot, State, load, read_state, seems_whole};
+use crate::disk;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -57,10 +58,7 @@ pub fn list(checkpoints: &Path) -> (Vec<Stored>, Vec<CheckpointError>) {
 /// The disk refuses; what was there before still is.
 pub fn write_figures(dir: &Path, figures: &serde_json::Value) -> Result<(), CheckpointError> {
     let path = dir.join(EVAL_JSON);
-    let beside = path.with_extension("part");
-    fs::write(&beside, figures.to_string() + "\n")
-        .and_then(|()| fs::rename(&beside, &path))
-        .map_err(CheckpointError::io("write", &path))
+    disk::replace(&path, &(figures.to_string() + "\n")).map_err(CheckpointError::io("write", &path))
 }
 
 fn measured(dir: &Path) -> Option<Measured> {

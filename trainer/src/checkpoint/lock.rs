@@ -1,13 +1,13 @@
 //! One process at a time trains in a run.
 
 use super::CheckpointError;
-use std::fs::{File, TryLockError};
+use crate::disk::Lock;
 use std::path::Path;
 
 /// While it lives, no other process resumes the run. It ends with the process, however that ends.
 #[derive(Debug)]
 pub struct RunLock {
-    _file: Option<File>,
+    _lock: Lock,
 }
 
 impl RunLock {
@@ -17,12 +17,8 @@ impl RunLock {
     /// Another process has it. Where the file system has no locks, nobody is kept out.
     pub fn take(run: &Path) -> Result<Self, CheckpointError> {
         let path = run.join("train.lock");
-        let file = File::create(&path).map_err(CheckpointError::io("write", &path))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self { _file: Some(file) }),
-            Err(TryLockError::WouldBlock) => Err(CheckpointError::Busy { run: run.into() }),
-            Err(TryLockError::Error(_)) => Ok(Self { _file: None }),
-        }
+        let taken = Lock::take(&path).map_err(CheckpointError::io("write", &path))?;
+        Ok(Self { _lock: taken.ok_or_else(|| CheckpointError::Busy { run: run.into() })? })
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::manifest::Manifest;
 use super::{FeatureError, Rows};
+use crate::disk::Lock;
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,8 @@ pub(super) struct Files {
     unclean: bool,
     /// What the manifest says of them once something is written; taken then.
     opened: Mutex<Option<Manifest>>,
-    _lock: Option<File>,
+    /// One training fills a folder.
+    _lock: Option<Lock>,
 }
 
 impl Files {
@@ -51,7 +53,9 @@ impl Files {
 
     fn filling(dir: &Path, rows: &Rows, unclean: bool) -> Result<Self, FeatureError> {
         fs::create_dir_all(dir).map_err(FeatureError::io("create", dir))?;
-        let lock = lock(dir)?;
+        let path = dir.join(LOCK);
+        let lock = Lock::take(&path).map_err(FeatureError::io("write", &path))?;
+        let lock = lock.ok_or_else(|| FeatureError::Busy { dir: dir.to_owned() })?;
         let open = |name: &str, append: bool| {
             let path = dir.join(name);
             let mut options = OpenOptions::new();
@@ -70,7 +74,7 @@ impl Files {
             made.set_len(0).and_then(|()| states.set_len(rows.bytes())).map_err(FeatureError::io("write", dir))?;
         }
         let opened = Mutex::new(Some(Manifest::of(rows, false, false)));
-        let files = Self { dir: dir.to_owned(), states, made: Some(made), unclean, opened, _lock: lock };
+        let files = Self { dir: dir.to_owned(), states, made: Some(made), unclean, opened, _lock: Some(lock) };
         files.check_length(rows)?;
         Ok(files)
     }
@@ -156,16 +160,5 @@ impl Files {
         let Some(made) = self.made.as_ref().filter(|_| self.unclean || !self.untouched()) else { return Ok(()) };
         self.states.sync_all().and_then(|()| made.sync_all()).map_err(FeatureError::io("write", &self.dir))?;
         Manifest::of(rows, complete, true).write(&self.dir)
-    }
-}
-
-/// One training fills a folder. Where the file system has no locks, nobody is kept out.
-fn lock(dir: &Path) -> Result<Option<File>, FeatureError> {
-    let path = dir.join(LOCK);
-    let file = File::create(&path).map_err(FeatureError::io("write", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Err(FeatureError::Busy { dir: dir.to_owned() }),
-        Err(TryLockError::Error(_)) => Ok(None),
     }
 }

@@ -2,9 +2,10 @@
 
 use super::{FeatureError, Rows};
 use crate::data::Key;
+use crate::disk;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// The file's name.
@@ -67,14 +68,9 @@ impl Manifest {
     }
 
     pub(super) fn write(&self, dir: &Path) -> Result<(), FeatureError> {
-        let (path, beside) = (dir.join(FILE), dir.join("manifest.part"));
+        let path = dir.join(FILE);
         let text = serde_json::to_string_pretty(self).unwrap_or_default() + "\n";
-        let written = File::create(&beside).and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            // A name without its content would be worse than the old one.
-            file.sync_all()
-        });
-        written.and_then(|()| fs::rename(&beside, &path)).map_err(FeatureError::io("write", &path))
+        disk::replace(&path, &text).map_err(FeatureError::io("write", &path))
     }
 
     /// Whether it describes `rows`; if not, what is wrong.
