@@ -22,6 +22,7 @@ use std::path::Path;
 use trace::Trace;
 
 pub use trace::Discarded;
+pub(crate) use waits::AUTOGRAD;
 pub use waits::HostWaits;
 
 /// So much before and after a capture is read of the timeline, nanoseconds.

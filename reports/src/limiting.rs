@@ -2,7 +2,7 @@
 //! waits of the host only in a kernel capture.
 
 use crate::gaps::LaneGaps;
-use crate::kernels::{Capture, LaneBusy};
+use crate::kernels::{AUTOGRAD, Capture, LaneBusy};
 use crate::verdict::Verdict;
 use serde::Serialize;
 
@@ -76,7 +76,7 @@ fn idle(lane: &LaneBusy) -> Option<f64> {
 fn unsaid(capture: &Capture, lane: &str) -> Option<u64> {
     let own = capture.waits.iter().find(|waits| waits.thread == lane)?;
     let backward = lane.starts_with("drafter").then(|| {
-        let others = capture.waits.iter().filter(|waits| waits.thread.starts_with("pt_autograd"));
+        let others = capture.waits.iter().filter(|waits| waits.thread.starts_with(AUTOGRAD));
         others.map(|waits| waits.unsaid).sum::<u64>()
     });
     Some(own.unsaid + backward.unwrap_or_default())

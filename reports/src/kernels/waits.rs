@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// A call may begin or end this much off the span around it: what the two clocks take.
 const SLACK_NS: i64 = 100_000;
 /// Name of the threads on which libtorch runs backward passes: waits there hold up a lane, too.
-const AUTOGRAD: &str = "pt_autograd";
+pub(crate) const AUTOGRAD: &str = "pt_autograd";
 
 /// One thread's calls that waited for a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

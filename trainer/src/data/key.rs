@@ -123,7 +123,8 @@ fn sha256_file(path: &Path) -> Result<String, DataError> {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Two digits a byte.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -28,6 +28,7 @@ pub use dataset::{PreloadedDataset, cached, replace_shards, write_shards};
 pub use error::DataError;
 pub use filters::{Filter, FilterReport};
 pub use jsonl::{ROW_EXAMPLE, read_conversations, read_rows};
+pub(crate) use key::hex;
 pub use key::{ContentKey, Key};
 pub use manifest::{Manifest, Meta, ShardEntry};
 pub use mask::{AssistantMask, Tokenised};

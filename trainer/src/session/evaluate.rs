@@ -4,6 +4,7 @@ use super::random::nothing_kept;
 use super::resume::run_config;
 use crate::TextTools;
 use crate::checkpoint;
+use crate::checkpoint::EXPORT;
 use crate::config::Config;
 use crate::data::read_conversations;
 use crate::device;
@@ -60,7 +61,7 @@ pub fn evaluate_run(
     if config.random.is_on() {
         return Err(nothing_kept(run));
     }
-    let evaluation = evaluate_drafter(&run.checkpoints().join("export"), &config, options, progress)?;
+    let evaluation = evaluate_drafter(&run.checkpoints().join(EXPORT), &config, options, progress)?;
     record(run, &evaluation)?;
     Ok(evaluation)
 }

@@ -15,9 +15,7 @@ pub(super) fn features(config: &Config, loaded: &Loaded, rank: usize) -> Result<
         return Ok(None);
     }
     let named = !pipeline.feature_dir.as_os_str().is_empty();
-    // Random texts have no shards.
-    let shards = if config.random.is_on() { &config.run.dir.join("random") } else { &config.data.shards };
-    let root = if named { pipeline.feature_dir.clone() } else { beside(shards) };
+    let root = if named { pipeline.feature_dir.clone() } else { beside(&config.data.shards) };
     // One process fills a folder.
     let root = if rank == 0 { root } else { root.join(format!("rank{rank}")) };
     // Checked with the configuration.

@@ -49,7 +49,9 @@ pub(super) fn load(
 ) -> Result<Loaded, TrainError> {
     // First of all, while no other thread is there: see there.
     dflash_torch::load_cuda();
-    let (key, samples) = read(config, options)?;
+    // Random texts have none.
+    let tools = if config.random.is_on() { None } else { Some(TextTools::load(&config.model.target)?) };
+    let (key, samples) = read(config, options, tools.as_ref())?;
     let resolve = |choice| device::resolve_at(choice, together.local_rank);
     let all = |choices: Vec<DeviceChoice>| choices.into_iter().map(resolve).collect::<Result<Vec<_>, _>>();
     let (target_devices, drafter_devices) = (all(config.pipeline.targets())?, all(config.pipeline.drafters())?);
@@ -69,29 +71,28 @@ pub(super) fn load(
     }
     let drafter = fresh_drafter(&first, &target_config, kind, drafter_devices[0])?;
     guard(config, &targets[0], &drafter, &samples)?;
-    let held_out = held_out_of(config, &targets[0], &drafter)?;
+    let held_out = held_out_of(config, tools.as_ref(), &targets[0], &drafter)?;
     let identity = Identity::new(config, &key, together.drafters());
     Ok(Loaded { identity, samples, targets, target_config, drafter, drafter_devices, held_out, key })
 }
 
 /// What the drafter is evaluated on while it is trained, if it is.
-fn held_out_of(config: &Config, target: &Target, drafter: &DFlashDrafter) -> Result<Option<HeldOut>, TrainError> {
-    if config.eval.every == 0 || config.random.is_on() {
-        return Ok(None);
-    }
-    let tools = TextTools::load(&config.model.target)?;
-    let (mut prompts, options) = held_out(config, &tools, target, drafter.config.block_size, config.eval.temperature)?;
+fn held_out_of(
+    config: &Config,
+    tools: Option<&TextTools>,
+    target: &Target,
+    drafter: &DFlashDrafter,
+) -> Result<Option<HeldOut>, TrainError> {
+    let Some(tools) = tools.filter(|_| config.eval.every > 0) else { return Ok(None) };
+    let (mut prompts, options) = held_out(config, tools, target, drafter.config.block_size, config.eval.temperature)?;
     prompts.truncate(config.eval.prompts);
     Ok(Some(HeldOut { prompts, options }))
 }
 
 /// The texts to train on, and what they were made from.
-fn read(config: &Config, options: &TrainOptions) -> Result<(Key, Vec<Text>), TrainError> {
-    if config.random.is_on() {
-        return Ok((random::key(config), random::texts(config)));
-    }
-    let tools = TextTools::load(&config.model.target)?;
-    let key = prepare::key(config, &tools)?;
+fn read(config: &Config, options: &TrainOptions, tools: Option<&TextTools>) -> Result<(Key, Vec<Text>), TrainError> {
+    let Some(tools) = tools else { return Ok((random::key(config), random::texts(config))) };
+    let key = prepare::key(config, tools)?;
     if !cached(&config.data.shards, &key)? {
         return Err(TrainError::NotPrepared {
             shards: config.data.shards.clone(),

@@ -24,9 +24,7 @@ pub(super) fn simulate(
         return Err(CheckpointError::Simulated { run: run.path().into() }.into());
     }
     let Begin { run, lock, .. } = Begin::simulated(together, config, options)?;
-    if together.is_first() {
-        begun(&run);
-    }
+    begun(&run);
     let trained = record(config, &run, together, observer, stop);
     ended(&run, together, observer, trained, lock)
 }

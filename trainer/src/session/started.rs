@@ -1,6 +1,7 @@
 //! What ranks compare once all is loaded.
 
 use super::load::Loaded;
+use crate::data::hex;
 use crate::ranks::Facts;
 use sha2::{Digest, Sha256};
 use tch::{Device, Kind, Tensor};
@@ -21,7 +22,7 @@ fn hash(weights: &[(String, Tensor)]) -> String {
         // Bytes on the CPU in one row are always read.
         hasher.update(Vec::<u8>::try_from(bytes).unwrap_or_default());
     }
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&hasher.finalize())
 }
 
 #[cfg(test)]

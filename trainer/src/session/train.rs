@@ -82,6 +82,11 @@ pub fn train(
     let together = Together::begin(config, options, &|| stop())?;
     let quiet = Quiet { observer, rank: together.rank() };
     let observer = if together.is_first() { observer } else { &quiet };
+    let begun = |run: &RunDir| {
+        if together.is_first() {
+            begun(run);
+        }
+    };
     let trained = train_together(config, options, observer, stop, &together, begun);
     if let Err(error) = &trained {
         together.tell_failure(error);
@@ -112,9 +117,7 @@ fn train_together(
     together.agree(Facts::new, &|| stop())?;
     let begin = Begin::together(together, config, options, &loaded.identity, on_gpu(&loaded))?;
     let Begin { run, attempt, snapshot, notes, lock, complete } = begin;
-    if together.is_first() {
-        begun(&run);
-    }
+    begun(&run);
     let notes: Vec<String> = notes.into_iter().chain(features.iter().map(there)).collect();
     notes.iter().for_each(|note| observer.note(note));
     if let Some(checkpoint) = complete {
@@ -224,7 +227,7 @@ fn export(
     trouble: Option<String>,
 ) -> Result<Trained, TrainError> {
     let rank = together.rank();
-    let dir = (!config.random.is_on()).then(|| run.checkpoints().join("export"));
+    let dir = (!config.random.is_on()).then(|| run.checkpoints().join(checkpoint::EXPORT));
     if let Some(dir) = dir.as_ref().filter(|_| together.is_first()) {
         checkpoint::export(&outcome.drafter, target, dir)?;
     }

@@ -15,7 +15,7 @@ pub(super) enum Engine {
 }
 
 /// What a rank has.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 struct Ground {
     /// Its GPU, by all that tells it from another's; `None`: the CPU.
     gpu: Option<String>,
@@ -91,10 +91,10 @@ impl Engine {
 
 impl Ground {
     fn of(device: Device, reduce: Reduce, rank: usize) -> Self {
-        let Device::Cuda(index) = device else { return Self { gpu: None, why_not: None, id: Vec::new() } };
-        if reduce == Reduce::Gloo {
-            return Self { gpu: None, why_not: None, id: Vec::new() };
-        }
+        let index = match device {
+            Device::Cuda(index) if reduce != Reduce::Gloo => index,
+            _ => return Self::default(),
+        };
         let gpu = Some(uuid(index).unwrap_or_else(|| by_place(index)));
         let id = if rank == 0 { NcclId::new().map(|id| id.bytes()) } else { Ok(Vec::new()) };
         let why_not = Nccl::why_not().or_else(|| id.as_ref().err().map(ToString::to_string));
