@@ -30,8 +30,12 @@ fn stress() -> Config {
 }
 
 fn trained(config: &Config, target: Device, drafters: &[Device]) -> Trained {
-    let (config, drafters) = (config.clone(), drafters.to_vec());
-    never_stuck(move || train_on(&config, &[target], &drafters, &texts()))
+    trained_by(config, &[target], drafters)
+}
+
+fn trained_by(config: &Config, targets: &[Device], drafters: &[Device]) -> Trained {
+    let (config, targets, drafters) = (config.clone(), targets.to_vec(), drafters.to_vec());
+    never_stuck(move || train_on(&config, &targets, &drafters, &texts()))
 }
 
 /// What two runs of the very same steps may differ by on a GPU, where some sums are added up in no fixed order: 40 steps came
@@ -84,18 +88,33 @@ fn no_way_between_two_streams_changes_what_is_learnt() {
     }
 }
 
-#[test]
-fn two_drafters_on_one_gpu_equal_one_with_twice_the_batch() {
-    let Some(_gpus) = gpus("two_drafters_on_one_gpu_equal_one_with_twice_the_batch", 1) else { return };
+/// Two drafters on `drafters`, and one with twice the batch.
+fn two_equal_one_with_twice_the_batch(targets: &[Device], drafters: [Device; 2]) {
     let mut config = stress();
     config.train.steps = 12;
-    let two = trained(&config, GPU, &[GPU, GPU]);
-    let again = trained(&config, GPU, &[GPU, GPU]);
+    let two = trained_by(&config, targets, &drafters);
+    let again = trained_by(&config, targets, &drafters);
     assert!(worst(&two, &again) < ROUNDING, "{}", worst(&two, &again));
     config.train.batch *= 2;
     let one = trained(&config, GPU, &[GPU]);
+    assert_eq!(one.losses.len(), two.losses.len());
     let far = one.losses.iter().zip(&two.losses).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     assert!(far < 2e-3, "{far}: {:?} {:?}", one.losses, two.losses);
+}
+
+#[test]
+fn two_drafters_on_one_gpu_equal_one_with_twice_the_batch() {
+    let Some(_gpus) = gpus("two_drafters_on_one_gpu_equal_one_with_twice_the_batch", 1) else { return };
+    two_equal_one_with_twice_the_batch(&[GPU], [GPU, GPU]);
+}
+
+#[test]
+fn two_drafters_on_two_gpus_equal_one_with_twice_the_batch() {
+    let Some(_gpus) = gpus("two_drafters_on_two_gpus_equal_one_with_twice_the_batch", 2) else { return };
+    let second = Device::Cuda(1);
+    two_equal_one_with_twice_the_batch(&[GPU], [GPU, second]);
+    // Both GPUs do both.
+    two_equal_one_with_twice_the_batch(&[GPU, second], [GPU, second]);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use crate::gpus::gpus;
 use dflash_torch::{Nccl, NcclId, Priority, Stream};
 use std::thread;
+use std::time::{Duration, Instant};
 use tch::{Device, Kind, Tensor};
 
 #[test]
@@ -57,5 +58,39 @@ fn one_gpu_sums_with_itself() {
 fn two_gpus_sum_to_the_same_bits() {
     let Some(_alone) = gpus("two_gpus_sum_to_the_same_bits", 2) else { return };
     // 0.5 + 1.5, and then that twice.
+    assert_eq!(sums(2), [vec![4.0; 1000], vec![4.0; 1000]]);
+}
+
+/// A member that waits for one which never comes is told so after a moment, and ends by it.
+fn gives_up(work: impl FnOnce(&dyn Fn() -> bool) -> dflash_torch::Result<()>) {
+    let began = Instant::now();
+    let error = work(&|| began.elapsed() > Duration::from_millis(300)).unwrap_err().to_string();
+    assert!(error.contains("a member is gone"), "{error}");
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+}
+
+#[test]
+fn who_waits_for_one_that_never_joins_can_give_up() {
+    let Some(_alone) = gpus("who_waits_for_one_that_never_joins_can_give_up", 1) else { return };
+    let id = NcclId::new().unwrap();
+    gives_up(|gone| Nccl::join(id, 0, 2, Device::Cuda(0), gone).map(drop));
+    // The device is none the worse for it.
+    assert_eq!(sums(1), [vec![0.5; 1000]]);
+}
+
+#[test]
+fn a_sum_that_one_never_makes_can_be_given_up() {
+    let Some(_alone) = gpus("a_sum_that_one_never_makes_can_be_given_up", 2) else { return };
+    let id = NcclId::new().unwrap();
+    let join = |rank| Nccl::join(id, rank, 2, Device::Cuda(rank), &|| false).unwrap();
+    thread::scope(|scope| {
+        let idle = scope.spawn(move || join(1));
+        let mut own = join(0);
+        let idle = idle.join().unwrap();
+        let mut tensor = Tensor::ones([1 << 20], (Kind::Float, Device::Cuda(0)));
+        gives_up(|gone| own.sum(&mut tensor, gone));
+        assert!(own.sum(&mut tensor, &|| false).unwrap_err().to_string().contains("a member is gone"));
+        drop(idle);
+    });
     assert_eq!(sums(2), [vec![4.0; 1000], vec![4.0; 1000]]);
 }
