@@ -1,12 +1,13 @@
 //! The texts of a block, and what ids they have among all.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::decode::{Records, open};
 use crate::format::Header;
+use crate::quick::Quick;
 use crate::record::{Counter, Lane, Stream};
 use crate::texts::Texts;
 use crate::timeline::Timeline;
@@ -224,32 +225,4 @@ fn keyed(
 fn add<T>(all: &mut Vec<T>, text: T) -> u32 {
     all.push(text);
     (all.len() - 1) as u32
-}
-
-/// A hash of eight bytes a step: each block asks for a few dozen texts.
-#[derive(Debug, Default)]
-struct Quick(u64);
-
-impl Hasher for Quick {
-    fn write(&mut self, bytes: &[u8]) {
-        let (eights, rest) = bytes.as_chunks::<8>();
-        for eight in eights {
-            self.write_u64(u64::from_le_bytes(*eight));
-        }
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        self.write_u64(u64::from_le_bytes(last) ^ (bytes.len() as u64) << 56);
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn write_u8(&mut self, byte: u8) {
-        self.write_u64(u64::from(byte));
-    }
-
-    fn finish(&self) -> u64 {
-        self.0.rotate_left(26)
-    }
 }

@@ -107,10 +107,17 @@ impl SegmentWriter {
     /// Adds a finished span.
     #[inline]
     pub fn span(&mut self, span: &Span) -> Result<()> {
+        if !self.block.usual_span(span) {
+            self.other_span(span);
+        }
+        self.added()
+    }
+
+    #[cold]
+    fn other_span(&mut self, span: &Span) {
         let (name, lane) = (self.local_name(span.name), self.local_lane(span.lane));
         let stream = span.device.and_then(|device| device.stream).map(|stream| self.local_stream(stream));
-        self.block.span(span, name, lane, stream);
-        self.added()
+        self.block.other_span(span, name, lane, stream);
     }
 
     /// Adds a finished iteration.

@@ -9,8 +9,8 @@ use crate::varint::Input;
 use crate::visit::{Account, Visit};
 
 impl<V: Visit> Decoder<'_, '_, V> {
+    /// What stands behind the tag of such a record.
     pub(super) fn rare(&mut self, tag: u8) -> Option<()> {
-        self.input.byte()?;
         match tag {
             tag::ANCHOR => {
                 let (monotonic_ns, realtime_ns) = (self.time()?, self.input.signed()?);
@@ -25,19 +25,9 @@ impl<V: Visit> Decoder<'_, '_, V> {
             tag::LANE_TOTALS | tag::LANE_WHOLE => self.lane_totals(tag)?,
             tag::EXPIRED => self.expired()?,
             tag::LATER => self.later()?,
-            tag::ON_STREAM => self.on_stream()?,
             tag::AWAITED => self.awaited()?,
             _ => return None,
         }
-        Some(())
-    }
-
-    fn on_stream(&mut self) -> Option<()> {
-        let [local, stream] = self.numbers()?;
-        if let Some(stream) = stream.checked_sub(1) {
-            id(self.ids.streams, stream)?;
-        }
-        self.states.lanes.get_mut(usize::try_from(local).ok()?)?.stream = u32::try_from(stream).ok()?;
         Some(())
     }
 

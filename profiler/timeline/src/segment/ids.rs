@@ -25,40 +25,63 @@ impl SegmentWriter {
 
     #[inline]
     pub(super) fn local_name(&mut self, name: NameId) -> NameId {
-        NameId(self.local.names.get(name.0).unwrap_or_else(|| {
-            self.block.name(name.0, self.texts.names.get(name.0).map_or("?", String::as_str));
-            self.local.names.introduced(name.0)
-        }))
+        NameId(match self.local.names.get(name.0) {
+            Some(local) => local,
+            None => self.introduce_name(name),
+        })
+    }
+
+    #[cold]
+    fn introduce_name(&mut self, name: NameId) -> u32 {
+        self.block.name(name.0, self.texts.names.get(name.0).map_or("?", String::as_str));
+        self.local.names.introduced(name.0)
     }
 
     #[inline]
     pub(super) fn local_lane(&mut self, lane: LaneId) -> LaneId {
-        LaneId(self.local.lanes.get(lane.0).unwrap_or_else(|| {
-            let known = self.texts.lanes.get(lane.0).map(|lane| ([lane.name.as_str(), &lane.device], lane.rank));
-            let (texts, rank) = known.unwrap_or((["?"; 2], self.rank));
-            self.block.lane(lane.0, texts, rank);
-            self.local.lanes.introduced(lane.0)
-        }))
+        LaneId(match self.local.lanes.get(lane.0) {
+            Some(local) => local,
+            None => self.introduce_lane(lane),
+        })
+    }
+
+    #[cold]
+    fn introduce_lane(&mut self, lane: LaneId) -> u32 {
+        let known = self.texts.lanes.get(lane.0).map(|lane| ([lane.name.as_str(), &lane.device], lane.rank));
+        let (texts, rank) = known.unwrap_or((["?"; 2], self.rank));
+        self.block.lane(lane.0, texts, rank);
+        self.local.lanes.introduced(lane.0)
     }
 
     #[inline]
     pub(super) fn local_counter(&mut self, counter: CounterId) -> CounterId {
-        CounterId(self.local.counters.get(counter.0).unwrap_or_else(|| {
-            let known =
-                self.texts.counters.get(counter.0).map(|found| ([found.name.as_str(), &found.unit], found.rank));
-            let (texts, rank) = known.unwrap_or((["?", ""], self.rank));
-            self.block.counter(counter.0, texts, rank);
-            self.local.counters.introduced(counter.0)
-        }))
+        CounterId(match self.local.counters.get(counter.0) {
+            Some(local) => local,
+            None => self.introduce_counter(counter),
+        })
+    }
+
+    #[cold]
+    fn introduce_counter(&mut self, counter: CounterId) -> u32 {
+        let known = self.texts.counters.get(counter.0).map(|found| ([found.name.as_str(), &found.unit], found.rank));
+        let (texts, rank) = known.unwrap_or((["?", ""], self.rank));
+        self.block.counter(counter.0, texts, rank);
+        self.local.counters.introduced(counter.0)
     }
 
     #[inline]
     pub(super) fn local_stream(&mut self, stream: StreamId) -> StreamId {
-        StreamId(self.local.streams.get(stream.0).unwrap_or_else(|| {
-            let known = self.texts.streams.get(stream.0).map(|found| (found.device.as_str(), found.number, found.rank));
-            let (device, number, rank) = known.unwrap_or(("?", 0, self.rank));
-            self.block.stream(stream.0, device, number, rank);
-            self.local.streams.introduced(stream.0)
-        }))
+        StreamId(match self.local.streams.get(stream.0) {
+            Some(local) => local,
+            None => self.introduce_stream(stream),
+        })
+    }
+
+    #[cold]
+    fn introduce_stream(&mut self, stream: StreamId) -> u32 {
+        let known = self.texts.streams.get(stream.0).map(|found| (found.device.as_str(), found.number, found.rank));
+        let (device, number, rank) = known.unwrap_or(("?", 0, self.rank));
+        self.block.stream(stream.0, device, number, rank);
+        self.local.streams.introduced(stream.0)
     }
 }

@@ -140,9 +140,10 @@ fn a_sound_block_with_an_unknown_record_says_update() {
     small(&run);
     let mut bytes = run.bytes();
     let starts = starts(&bytes);
-    // One more record, of a kind that no version has written yet, at the end of the second block.
+    // One more record, of a kind that no version has written yet, before the second block's others: a lane, a span.
     let (begin, mut end) = (starts[1], starts[2]);
-    bytes.insert(end, 0x3f);
+    let tags = begin + bytes[begin..end].windows(2).position(|tags| tags == [0x1c, 0x21]).unwrap();
+    bytes.insert(tags, 0x3f);
     end += 1;
     for at in [16, 20, 24] {
         let number = u32::from_le_bytes(bytes[begin + at..begin + at + 4].try_into().unwrap()) + 1;

@@ -39,6 +39,25 @@ fn span() -> impl Strategy<Value = Span> {
     )
 }
 
+/// Spans as they mostly are: near each other, with indices in turn, and numbers at the edges of what a length holds.
+fn usual_span() -> impl Strategy<Value = Span> {
+    let edge = || (0..5_usize, -2..3_i64).prop_map(|(edge, by)| [0, 1 << 8, 1 << 16, 1 << 24, 1 << 32][edge] + by);
+    let number = move || edge().prop_map(|number| number.unsigned_abs());
+    let stream = proptest::option::of((0..2_u32).prop_map(StreamId));
+    let device = proptest::option::of((edge(), number(), stream));
+    let place = (0..2_u32, 0..2_u32, proptest::option::of(0..2_u64), proptest::option::of(0..3_u64), 0..2_u8);
+    (place, edge(), number(), device).prop_map(
+        |((name, lane, iteration, index, depth), begin_ns, duration_ns, device)| {
+            let device = device.map(|(since, duration_ns, stream)| DeviceTime {
+                begin_ns: begin_ns + since,
+                duration_ns,
+                stream,
+            });
+            Span { name: NameId(name), lane: LaneId(lane), iteration, index, depth, begin_ns, duration_ns, device }
+        },
+    )
+}
+
 fn iteration() -> impl Strategy<Value = Iteration> {
     let kinds = [Kind::Train, Kind::Warmup, Kind::Checkpoint, Kind::Eval, Kind::Bare, Kind::Drain];
     let numbers = (any::<u64>(), any::<i64>(), any::<u64>(), any::<Option<u64>>(), any::<Option<u64>>());
@@ -94,6 +113,7 @@ fn record() -> impl Strategy<Value = Record> {
         .prop_map(|(monotonic_ns, realtime_ns)| Record::Anchor(Anchor { monotonic_ns, realtime_ns }));
     prop_oneof![
         8 => span().prop_map(Record::Span),
+        16 => usual_span().prop_map(Record::Span),
         3 => iteration().prop_map(Record::Iteration),
         2 => sample.prop_map(Record::Sample),
         1 => flow.prop_map(Record::Flow),

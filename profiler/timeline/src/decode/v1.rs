@@ -34,7 +34,10 @@ impl<V: Visit> Decoder<'_, '_, V> {
             tag::ITERATION..=tag::ITERATION_LAST => self.old_iteration(),
             tag::FLOW_PUT | tag::FLOW_TAKE => self.old_flow(),
             tag::NAME | tag::LANE | tag::COUNTER => self.found.take_plain(&mut self.input),
-            _ => self.rare(tag),
+            _ => {
+                self.input.byte()?;
+                self.rare(tag)
+            }
         }
     }
 
