@@ -24,8 +24,8 @@
 //! | 13, 18 | lane totals (version 2) | lane, emitted; 13: dropped, ±what is missing: emitted less dropped less written (18: 0 both). Replaces what was said of that lane before |
 //! | 14 | expired (version 2) | sequence number of the first block that `keep` has left, records, segments and bytes before it. Replaces what was said before |
 //! | 1c | enter | of the spans behind this: lane, ±iteration+1 since that of the lane's spans before, 0 or 1 + (stream+1, or 0: not known) if the stream of the lane's device times is another one. At first it is not known |
-//! | 21 | span | with a shape that gets no number: see `encode/span.rs` |
 //! | 1e, 1f | device times that come later, and from where on (version 2) | see `encode/later.rs` |
+//! | 21 | span | with a shape that gets no number: see `encode/span.rs` |
 //!
 //! A sample's tag: bits 5-4 what the value counts: 0 ones, 1 thousandths, 2 512s, and then it is ± since the counter's last
 //! value of this sort; 3: it is IEEE 754. Bit 3 T. Bits 2-0 bytes of the value: 0 to 6, or 7 for 8 bytes.

@@ -107,7 +107,8 @@ impl SegmentWriter {
     /// Adds a finished span.
     #[inline]
     pub fn span(&mut self, span: &Span) -> Result<()> {
-        if !self.block.usual_span(span) {
+        let usual = self.local.names.get(span.name.0).is_some_and(|name| self.block.usual_span(span, NameId(name)));
+        if !usual {
             self.other_span(span);
         }
         self.added()

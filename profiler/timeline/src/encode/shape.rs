@@ -75,11 +75,11 @@ impl Layout {
 /// The shapes of a block.
 #[derive(Debug)]
 pub(crate) struct Shapes {
-    /// By the writer's ids, two of each name: spans whose index is not, is 0 out of turn. The block's first shape of such
+    /// Two of each name of the block: spans whose index is not, is 0 out of turn. The block's first shape of such
     /// spans, and one for those that do not fit.
     pub(super) first: Vec<Shape>,
     pub(super) second: Vec<Shape>,
-    /// By the writer's ids: the index of a name's next span, if it is the one after the last.
+    /// The index of a name's next span, if it is the one after the last.
     pub(super) next_index: Vec<u64>,
     count: u8,
     /// Number of the block, from 1, in the upper half: what is of another one does not count.

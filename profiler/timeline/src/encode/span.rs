@@ -53,12 +53,12 @@ impl Encoder {
     /// Adds a span whose lane, iteration, stream and shape are those that the block knows already; `false`: they are not,
     /// or there is no room.
     #[inline]
-    pub(crate) fn usual_span(&mut self, span: &Span) -> bool {
-        if span.device.is_some() { self.known_span::<true>(span) } else { self.known_span::<false>(span) }
+    pub(crate) fn usual_span(&mut self, span: &Span, name: NameId) -> bool {
+        if span.device.is_some() { self.known_span::<true>(span, name) } else { self.known_span::<false>(span, name) }
     }
 
     #[inline(always)]
-    fn known_span<const ON_DEVICE: bool>(&mut self, span: &Span) -> bool {
+    fn known_span<const ON_DEVICE: bool>(&mut self, span: &Span, name: NameId) -> bool {
         let Numbers { mut flags, mut numbers, iteration, stream } = Numbers::of(span);
         let Some(state) = self.lanes.get_mut(self.lane as usize) else { return false };
         let other = span.lane.0 != self.writers_lane || iteration != state.span_iteration;
@@ -66,7 +66,7 @@ impl Encoder {
         if other || (ON_DEVICE && stream != state.stream) || end_ns < span.begin_ns {
             return false;
         }
-        let mut place = 2 * span.name.0 as usize;
+        let mut place = 2 * name.0 as usize;
         if let Some(index) = span.index {
             let Some(next) = self.shapes.next_index.get(place / 2) else { return false };
             if index != *next {
@@ -107,7 +107,7 @@ impl Encoder {
     pub(crate) fn other_span(&mut self, span: &Span, name: NameId, lane: LaneId, stream: Option<StreamId>) {
         let switched = self.enter(span, lane, stream);
         self.make_room(ROOM);
-        if !self.usual_span(span) {
+        if !self.usual_span(span, name) {
             self.new_span(span, name, switched);
         }
     }
@@ -144,7 +144,7 @@ impl Encoder {
         let Some(state) = self.lanes.get_mut(self.lane as usize) else { return };
         numbers[0] = span.begin_ns.wrapping_sub(state.end_ns).cast_unsigned();
         state.end_ns = end(span.begin_ns, span.duration_ns);
-        let place = self.shapes.name(span.name);
+        let place = self.shapes.name(name);
         if let (Some(index), Some(next)) = (span.index, self.shapes.next_index.get_mut(place)) {
             flags |= match index {
                 index if index == *next => 0,
