@@ -1,12 +1,14 @@
 //! Where records go: the stream and iterations.csv. A disk that fails stops the recording, never the training.
 
+mod streams;
+
 use std::fmt::Display;
 use std::sync::Arc;
 
 use dflash_timeline::SegmentWriter;
 use dflash_timeline::record::{
     Anchor, Awaited, Counter, CounterId, DeviceAnchor, Flow, Iteration, Lane, LaneId, LaterTime, Mark, NameId,
-    OpenSpan, Sample, Severity, Span, StackSample, Stream, StreamId, Totals,
+    OpenSpan, Sample, Severity, Span, StackSample, StreamId, Totals,
 };
 
 use super::account::{Accounts, Source};
@@ -56,17 +58,6 @@ impl Output {
         let lane = Lane { name: name.to_owned(), device: device.to_owned(), rank: self.rank };
         let id = self.stream.as_mut().map_or(LaneId(0), |stream| stream.lane(&lane));
         (id, self.accounts.lane(id, name, device))
-    }
-
-    /// A stream's number in the recording.
-    pub(crate) fn device_stream(&mut self, key: StreamKey) -> StreamId {
-        if let Some((_, id)) = self.streams.iter().find(|(known, _)| *known == key) {
-            return *id;
-        }
-        let stream = Stream { device: self.hub.device.name(key.device), number: key.stream, rank: self.rank };
-        let id = self.stream.as_mut().map_or(StreamId(0), |writer| writer.stream(&stream));
-        self.streams.push((key, id));
-        id
     }
 
     pub(crate) fn span(&mut self, source: Source, span: &Span) {
