@@ -1,12 +1,14 @@
 //! Where records go: the stream and iterations.csv. A disk that fails stops the recording, never the training.
 
+mod streams;
+
 use std::fmt::Display;
 use std::sync::Arc;
 
 use dflash_timeline::SegmentWriter;
 use dflash_timeline::record::{
     Anchor, Awaited, Counter, CounterId, DeviceAnchor, Flow, Iteration, Lane, LaneId, LaterTime, Mark, NameId,
-    OpenSpan, Sample, Severity, Span, StackSample, Totals,
+    OpenSpan, Sample, Severity, Span, StackSample, StreamId, Totals,
 };
 
 use super::account::{Accounts, Source};
@@ -14,6 +16,7 @@ use super::event::Stack;
 use super::hub::{Hub, LaneShared, lock};
 use super::rows::{Rows, StageSums};
 use super::site;
+use crate::StreamKey;
 
 /// Both files of a rank; each is closed by its first failure.
 #[derive(Debug)]
@@ -24,6 +27,8 @@ pub(crate) struct Output {
     rows: Option<Rows>,
     /// Ids of names by site; `None`: not used yet.
     names: Vec<Option<NameId>>,
+    /// Ids of the streams that were timed: a few.
+    streams: Vec<(StreamKey, StreamId)>,
     pub accounts: Accounts,
     /// Samples and marks that the writer's thread made.
     pub own: u64,
@@ -31,8 +36,8 @@ pub(crate) struct Output {
 
 impl Output {
     pub(crate) fn new(hub: Arc<Hub>, stream: SegmentWriter, rows: Rows, rank: u32) -> Self {
-        let accounts = Accounts::default();
-        Self { hub, rank, stream: Some(stream), rows: Some(rows), names: Vec::new(), accounts, own: 0 }
+        let (accounts, names, streams) = (Accounts::default(), Vec::new(), Vec::new());
+        Self { hub, rank, stream: Some(stream), rows: Some(rows), names, streams, accounts, own: 0 }
     }
 
     pub(crate) fn name(&mut self, site: u32) -> NameId {

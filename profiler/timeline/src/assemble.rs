@@ -75,8 +75,8 @@ impl Assembler {
                 self.held.begin(header, visit);
             }
             let before = accounts.len();
-            let mut hold = self.held.before(visit);
-            let mut tee = Tee { visit: &mut hold, place: task.place, cut: task.cut, accounts: &mut accounts };
+            let hold = self.held.before(visit);
+            let mut tee = Tee { visit: hold, place: task.place, cut: task.cut, accounts: &mut accounts };
             if decode(task.records, &task.ids, &mut states, &mut tee).is_none() {
                 accounts.truncate(before);
                 bad.push(task.place);

@@ -1,17 +1,19 @@
 //! A block's payload back into records. The tables of what lies in it stand in `encode.rs` and `encode/span.rs`.
 
+mod iteration;
 mod later;
-mod old;
 mod rare;
 mod sample;
 mod span;
+mod v1;
+mod v2;
 
 use self::span::Shapes;
 use crate::dictionary::{Dictionary, Ids, Local};
-use crate::encode::{KINDS, LaneState, tag};
+use crate::encode::{LaneState, tag};
 use crate::format::Header;
-use crate::record::{Flow, FlowEnd, Iteration, LaneId};
-use crate::varint::{Input, ROOM, Room, unzigzag};
+use crate::record::FlowEnd;
+use crate::varint::{Input, ROOM};
 use crate::visit::Visit;
 
 /// Bytes that must follow a payload, whatever they are: so a record can be read without looking where the payload ends.
@@ -22,11 +24,11 @@ pub(crate) const PADDING: usize = ROOM;
 pub(crate) struct Records<'a> {
     version: u8,
     count: u32,
-    /// Names, lanes and counters that the payload introduces.
-    texts: [usize; 3],
-    /// The records, and the padding.
+    /// Names, lanes, counters and streams that the payload introduces.
+    texts: [usize; 4],
     /// Added to all times: to absolute ones, and to what the first differences are to.
     shift_ns: i64,
+    /// The records, and the padding.
     bytes: &'a [u8],
 }
 
@@ -71,8 +73,8 @@ fn scattered_texts(bytes: &[u8], count: u32) -> Option<Dictionary> {
 
     // A record is a byte at least.
     let all: Vec<u32> = (0..count.min(u32::try_from(bytes.len()).ok()?)).collect();
-    let texts = [all.len(); 3];
-    let ids = Ids { names: all.clone(), lanes: all.clone(), counters: all };
+    let texts = [all.len(), all.len(), all.len(), 0];
+    let ids = Ids { names: all.clone(), lanes: all.clone(), counters: all, streams: Vec::new() };
     let (mut states, mut nothing) = (States::default(), Nothing);
     let records = Records { version: 1, count, texts, shift_ns: 0, bytes };
     let mut decoder = Decoder::new(records, &ids, &mut states, &mut nothing);
@@ -93,6 +95,8 @@ pub(crate) struct States {
     /// The index of a name's next span, if it is the one after the last.
     next_index: Vec<u64>,
     shapes: Shapes,
+    /// Of version 2.
+    v2_shapes: v2::Shapes,
 }
 
 struct Decoder<'a, 'v, V> {
@@ -117,6 +121,7 @@ impl<'a, 'v, V: Visit> Decoder<'a, 'v, V> {
     fn new(records: Records<'a>, ids: &'v Ids, states: &'v mut States, visit: &'v mut V) -> Self {
         let ids = ids.first(records.texts);
         states.shapes.clear();
+        states.v2_shapes.clear();
         states.lanes.clear();
         let shift_ns = records.shift_ns;
         states.lanes.resize(ids.lanes.len(), LaneState { end_ns: shift_ns, ..LaneState::default() });
@@ -142,86 +147,62 @@ impl<'a, 'v, V: Visit> Decoder<'a, 'v, V> {
     }
 
     fn all(&mut self, count: u32) -> Option<()> {
-        if self.version == 1 {
-            for _ in 0..count {
-                self.old_record(*self.input.0.first()?)?;
-            }
-        } else {
-            self.records(count)?;
+        match self.version {
+            1 => (0..count).try_for_each(|_| self.old_record(*self.input.0.first()?))?,
+            2 => self.v2_records(count)?,
+            _ => self.records(count)?,
         }
         // All of the payload, and nothing of the padding.
         (self.input.0.len() == PADDING).then_some(())
     }
 
+    /// The tags stand in a column of their own, before what the records hold.
     fn records(&mut self, count: u32) -> Option<()> {
-        let mut rest = self.input.0;
-        let mut left = count;
-        while left > 0 {
+        let (mut tags, mut rest) = self.input.0.split_at_checked(count as usize)?;
+        while let Some(tag) = tags.first().copied() {
             // Most records follow one of their sort.
-            let tag = *rest.first()?;
-            let (count, behind) = match tag {
-                tag::SPAN.. => self.spans(rest, left)?,
-                tag::SAMPLE.. => self.samples(rest, left)?,
-                _ => (0, rest),
+            let count = match tag {
+                tag::SPAN_NEW | tag::SPAN_ONCE => {
+                    rest = self.new_span(tag, rest)?;
+                    1
+                }
+                tag::SPAN.. => {
+                    let (count, behind) = self.spans(tags, rest)?;
+                    rest = behind;
+                    count
+                }
+                tag::SAMPLE.. => {
+                    let (count, behind) = self.samples(tags, rest)?;
+                    rest = behind;
+                    count
+                }
+                tag::ITERATION..=tag::ITERATION_LAST => {
+                    rest = self.iteration(tag, rest)?;
+                    1
+                }
+                _ => {
+                    self.input = Input(rest);
+                    self.seldom(tag)?;
+                    rest = self.input.0;
+                    1
+                }
             };
-            (rest, left) = (behind, left - count);
             if count == 0 {
-                rest = rest.get(self.record(rest, tag)?..)?;
-                left -= 1;
+                return None;
             }
+            tags = tags.get(count..)?;
         }
         self.input = Input(rest);
         Some(())
     }
 
-    /// Reads a record, and returns its length; the same do the next ones.
-    fn record(&mut self, rest: &'a [u8], tag: u8) -> Option<usize> {
-        // A record that reaches into the padding leaves too little of it.
-        let room = rest.first_chunk()?;
+    fn seldom(&mut self, tag: u8) -> Option<()> {
         match tag {
-            tag::SPAN.. => self.span(room),
-            tag::ITERATION..=tag::ITERATION_LAST => self.iteration(room),
-            tag::FLOW_PUT => self.flow(room, FlowEnd::Put),
-            tag::FLOW_TAKE => self.flow(room, FlowEnd::Take),
-            _ => {
-                self.input = Input(rest);
-                self.rare(tag)?;
-                Some(rest.len() - self.input.0.len())
-            }
+            tag::FLOW_PUT => self.flow(FlowEnd::Put),
+            tag::FLOW_TAKE => self.flow(FlowEnd::Take),
+            tag::ENTER => self.enter(),
+            _ => self.rare(tag),
         }
-    }
-
-    #[inline(never)]
-    fn iteration(&mut self, room: &[u8; ROOM]) -> Option<usize> {
-        let (tag, mut input) = (room[0], Room::behind_tag(room));
-        let both = input.small()?;
-        let (local, kind) = (both >> 3, both & 7);
-        let lane = id(self.ids.lanes, local).map(LaneId)?;
-        let kind = *KINDS.get(usize::try_from(kind).ok()?)?;
-        let state = self.states.lanes.get_mut(usize::try_from(local).ok()?)?;
-        let (number, begin_ns) = state.next_iteration();
-        // Mostly the one of the lane's last span.
-        let number = number.wrapping_add_signed(unzigzag(input.small()?));
-        let begin_ns = begin_ns.wrapping_add(input.signed()?);
-        let end_ns = state.end_ns.wrapping_add(input.signed()?);
-        let duration_ns = end_ns.wrapping_sub(begin_ns).cast_unsigned();
-        let cpu_ns = if tag & tag::ITERATION_CPU != 0 { Some(input.number()?) } else { None };
-        let tokens = if tag & tag::ITERATION_TOKENS != 0 { Some(input.number()?) } else { None };
-        *state = LaneState { end_ns, iteration: number, iteration_end_ns: Some(end_ns), ..*state };
-        self.visit.iteration(Iteration { lane, number, kind, begin_ns, duration_ns, cpu_ns, tokens });
-        Some(input.length)
-    }
-
-    fn flow(&mut self, room: &[u8; ROOM], end: FlowEnd) -> Option<usize> {
-        let mut input = Room::behind_tag(room);
-        let last = &mut self.flows[usize::from(end == FlowEnd::Take)];
-        *last = last.wrapping_add_signed(input.signed()?);
-        let local = input.small()?;
-        let lane = id(self.ids.lanes, local).map(LaneId)?;
-        let since = self.states.lanes.get(usize::try_from(local).ok()?)?.end_ns;
-        let time_ns = since.wrapping_add(input.signed()?);
-        self.visit.flow(Flow { id: *last, end, lane, time_ns });
-        Some(input.length)
     }
 }
 

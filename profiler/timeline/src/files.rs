@@ -106,8 +106,8 @@ impl Files {
         Ok(true)
     }
 
-    /// Writes a block of `records` records, which lies in three parts, with one write.
-    pub(crate) fn write(&mut self, block: [&[u8]; 3], records: u64) -> Result<()> {
+    /// Writes a block of `records` records, which lies in four parts, with one write.
+    pub(crate) fn write(&mut self, block: [&[u8]; 4], records: u64) -> Result<()> {
         write_all(&self.file, &block).map_err(Error::io(&self.path, "write it"))?;
         let bytes = block.iter().map(|part| part.len() as u64).sum::<u64>();
         self.current.bytes += bytes;
@@ -153,7 +153,7 @@ impl Files {
 }
 
 /// Writes all parts behind each other: at once, if the system takes all.
-fn write_all(mut file: &File, parts: &[&[u8]; 3]) -> std::io::Result<()> {
+fn write_all(mut file: &File, parts: &[&[u8]; 4]) -> std::io::Result<()> {
     let mut slices = parts.map(IoSlice::new);
     let mut rest = slices.as_mut_slice();
     IoSlice::advance_slices(&mut rest, 0);

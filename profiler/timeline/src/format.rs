@@ -6,7 +6,7 @@
 //! | offset | bytes | field |
 //! |---|---|---|
 //! | 0 | 4 | magic `DFTB` |
-//! | 4 | 1 | version: 1, or 2 (device anchors, stacks, lane totals) |
+//! | 4 | 1 | version: 1, 2 (device anchors, stacks, lane totals) or 3 (streams, columns) |
 //! | 5 | 1 | type: 0 data, 1 END (the stream's last block) |
 //! | 6 | 1 | codec of the payload: 0 none |
 //! | 7 | 1 | stream: lowest byte of the number of the attempt's first segment (0 in version 1) |
@@ -27,7 +27,7 @@
 /// First bytes of a block.
 pub(crate) const MAGIC: [u8; 4] = *b"DFTB";
 /// Version that is written, and the newest that is read.
-pub(crate) const VERSION: u8 = 2;
+pub(crate) const VERSION: u8 = 3;
 /// Bytes of a header.
 pub(crate) const HEADER: usize = 48;
 /// A length above this is damage, and nothing is allocated for it.
@@ -78,7 +78,7 @@ pub(crate) enum Frame {
 }
 
 /// The header of a block with this payload, as it stands in the file.
-pub(crate) fn head(header: &Header, payload: [&[u8]; 2]) -> [u8; HEADER] {
+pub(crate) fn head(header: &Header, payload: &[&[u8]]) -> [u8; HEADER] {
     let mut head = [0; HEADER];
     head[..4].copy_from_slice(&MAGIC);
     head[4..8].copy_from_slice(&[VERSION, u8::from(header.end), header.codec, header.stream]);
@@ -142,7 +142,7 @@ mod tests {
 
     fn sample() -> (Header, Vec<u8>) {
         let header = Header { rank: 3, sequence: 7, length: 5, raw_length: 5, records: 1, ..Header::default() };
-        let head = head(&header, [b"hel", b"lo"]);
+        let head = head(&header, &[b"hel", b"lo"]);
         (header, [head.as_slice(), b"hello"].concat())
     }
 

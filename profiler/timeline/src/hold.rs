@@ -44,7 +44,7 @@ impl Held {
 
     /// A visitor that holds back, before one that does not.
     pub(crate) fn before<'a, V>(&'a mut self, visit: &'a mut V) -> Hold<'a, V> {
-        Hold { held: self, visit }
+        Hold { holding: !self.lanes.is_empty(), held: self, visit }
     }
 
     /// Hands everything over.
@@ -89,6 +89,8 @@ impl OfLane {
 /// Hands records on; what [`Awaited`] names, and what its lane has behind it, once it is whole.
 #[derive(Debug)]
 pub(crate) struct Hold<'a, V> {
+    /// Something is or may be held back.
+    holding: bool,
     held: &'a mut Held,
     visit: &'a mut V,
 }
@@ -110,14 +112,14 @@ impl<V: Visit> Visit for Hold<'_, V> {
     // See `Tee`.
     #[inline(always)]
     fn span(&mut self, span: Span) {
-        if self.held.lanes.is_empty() { self.visit.span(span) } else { self.hold(span.lane, OfLane::Span(span)) }
+        if self.holding { self.hold(span.lane, OfLane::Span(span)) } else { self.visit.span(span) }
     }
 
     fn iteration(&mut self, iteration: Iteration) {
-        if self.held.lanes.is_empty() {
-            self.visit.iteration(iteration);
-        } else {
+        if self.holding {
             self.hold(iteration.lane, OfLane::Iteration(iteration));
+        } else {
+            self.visit.iteration(iteration);
         }
     }
 
@@ -131,8 +133,11 @@ impl<V: Visit> Visit for Hold<'_, V> {
     fn awaited(&mut self, Awaited { lane, from_ns }: Awaited) {
         let Some(from_ns) = from_ns else {
             let done = self.held.lanes.remove(&lane).into_iter().flat_map(|lane| lane.records);
-            return done.for_each(|record| record.hand_to(self.visit));
+            done.for_each(|record| record.hand_to(self.visit));
+            self.holding = !self.held.lanes.is_empty();
+            return;
         };
+        self.holding = true;
         let held = self.held.lanes.entry(lane).or_insert(HeldLane { from_ns, records: VecDeque::new() });
         held.from_ns = from_ns;
         held.release(self.visit);

@@ -26,6 +26,7 @@ mod pack;
 mod part;
 mod parts;
 mod process;
+mod quick;
 mod rank;
 mod read;
 pub mod record;

@@ -8,7 +8,7 @@ use crate::visit::{Account, Visit};
 
 /// Hands records on, less what lies outside of the window; accounts are noted, too.
 pub(crate) struct Tee<'a, V> {
-    pub visit: &'a mut V,
+    pub visit: V,
     /// The block's place among what was found.
     pub place: usize,
     pub cut: Option<Window>,

@@ -9,8 +9,8 @@ use crate::varint::Input;
 use crate::visit::{Account, Visit};
 
 impl<V: Visit> Decoder<'_, '_, V> {
+    /// What stands behind the tag of such a record.
     pub(super) fn rare(&mut self, tag: u8) -> Option<()> {
-        self.input.byte()?;
         match tag {
             tag::ANCHOR => {
                 let (monotonic_ns, realtime_ns) = (self.time()?, self.input.signed()?);
@@ -127,6 +127,7 @@ impl Dictionary {
     /// Whether a record with this tag is a text.
     pub(super) fn holds(tag: u8) -> bool {
         matches!(tag, tag::NAME | tag::LANE | tag::COUNTER | tag::OWN_LANE | tag::OWN_COUNTER)
+            || matches!(tag, tag::STREAM | tag::OWN_STREAM)
     }
 
     /// Takes the text that `input` stands before, in a block of `rank`.
@@ -138,9 +139,16 @@ impl Dictionary {
             return Some(());
         }
         let second = self.texts.unpack(input)?;
-        let own = matches!(tag, tag::OWN_LANE | tag::OWN_COUNTER);
+        let own = matches!(tag, tag::OWN_LANE | tag::OWN_COUNTER | tag::OWN_STREAM);
         let rank = if own { rank } else { u32::try_from(input.number()?).ok()? };
-        let of_kind = if matches!(tag, tag::LANE | tag::OWN_LANE) { &mut self.lanes } else { &mut self.counters };
+        let of_kind = match tag {
+            tag::LANE | tag::OWN_LANE => &mut self.lanes,
+            tag::COUNTER | tag::OWN_COUNTER => &mut self.counters,
+            _ => {
+                self.texts.text(&second).parse::<i64>().ok()?;
+                &mut self.streams
+            }
+        };
         of_kind.push((first, second, rank));
         Some(())
     }

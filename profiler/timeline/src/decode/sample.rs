@@ -1,13 +1,14 @@
 //! Readings of counters. Their table stands in `encode.rs`.
 
 use super::Decoder;
+use crate::encode::sample::{LARGE, PARTS};
 use crate::encode::tag;
 use crate::record::{CounterId, Sample};
 use crate::varint::{ROOM, Room, unzigzag};
 use crate::visit::Visit;
 
 /// Bytes of a sample's value by its tag, and which bits those are.
-const VALUES: [(usize, u64); 8] = [
+pub(super) const VALUES: [(usize, u64); 8] = [
     (0, 0),
     (1, 0xff),
     (2, 0xffff),
@@ -17,25 +18,26 @@ const VALUES: [(usize, u64); 8] = [
     (6, 0xffff_ffff_ffff),
     (8, u64::MAX),
 ];
-/// What a value is to be divided by, by its sort: a quotient that is a power of two is exact.
-const PARTS: [f64; 3] = [1.0, 1e3, 1.0 / 512.0];
 
 impl<V: Visit> Decoder<'_, '_, V> {
-    /// Reads samples for as long as they follow each other. At most `left` are left of the block; returns how many were
-    /// read, and what follows.
+    /// Reads samples for as long as they follow each other. Returns how many those were, and what follows them.
     #[inline]
-    pub(super) fn samples<'r>(&mut self, mut rest: &'r [u8], left: u32) -> Option<(u32, &'r [u8])> {
+    pub(super) fn samples<'r>(&mut self, tags: &[u8], mut rest: &'r [u8]) -> Option<(usize, &'r [u8])> {
         let (counters, ids) = (self.states.counters.as_mut_slice(), self.ids.counters);
         let (mut time_ns, mut count) = (self.sample_ns, 0);
-        while count < left {
-            let room: &[u8; ROOM] = rest.first_chunk()?;
-            let (tag, mut input) = (room[0], Room::behind_tag(room));
-            if !(tag::SAMPLE..tag::SPAN).contains(&tag) {
+        for tag in tags {
+            if !(tag::SAMPLE..tag::SPAN).contains(tag) {
                 break;
             }
-            let local = usize::try_from(input.small()?).ok()?;
+            let room: &[u8; ROOM] = rest.first_chunk()?;
+            let mut input = Room::at(room, 0);
+            let first = input.eight(4);
+            let (local, mut since) = (first as u32 & 0xff, first >> 8 & 0xff_ffff);
+            let local = if local == LARGE { input.eight(4) as u32 } else { local } as usize;
             let (counter, last) = (CounterId(*ids.get(local)?), counters.get_mut(local)?);
-            let since = if tag & tag::SAMPLE_LATE != 0 { input.eight(8) } else { input.eight(3) & 0xff_ffff };
+            if tag & tag::SAMPLE_LATE != 0 {
+                since = input.eight(8);
+            }
             let (length, mask) = VALUES[usize::from(tag & 7)];
             let number = input.eight(length) & mask;
             let sort = usize::from(tag >> 4 & 3);
@@ -47,8 +49,8 @@ impl<V: Visit> Decoder<'_, '_, V> {
                 }
             };
             time_ns = time_ns.wrapping_add(since.cast_signed());
-            self.visit.sample(Sample { counter, time_ns, value });
             rest = rest.get(input.length..)?;
+            self.visit.sample(Sample { counter, time_ns, value });
             count += 1;
         }
         self.sample_ns = time_ns;

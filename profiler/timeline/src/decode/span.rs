@@ -1,204 +1,174 @@
 //! Spans. Their table stands in `encode/span.rs`.
 
-use super::Decoder;
-use crate::encode::span::{
-    DEEP, DEPTH_AT, DEVICE, INDEX, INDEX_NEXT, LONG, SAME_ITERATION, SAME_LANE, SHAPES, SHORT, start_lane,
-};
+use super::{Decoder, id};
+use crate::encode::shape::{DEVICE, EXPLICIT, INDEX, Layout, SHAPES, ZERO};
+use crate::encode::span::start_lane;
 use crate::encode::tag;
-use crate::record::{DeviceTime, LaneId, NameId, Span};
-use crate::varint::{ROOM, Room, unzigzag};
+use crate::record::{DeviceTime, LaneId, NameId, Span, StreamId};
+use crate::varint::{ROOM, Room};
 use crate::visit::Visit;
 
+/// More than the bytes of any span, less than a room's; a power of two.
+const LONGER: usize = 64;
+
 /// What is alike in many spans.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
-    flags: u8,
-    depth: u8,
+#[derive(Clone, Copy, Debug, Default)]
+struct Shape {
+    layout: Layout,
     /// The block's id, and the timeline's.
     local: u32,
     name: NameId,
+    flags: u8,
+    depth: u8,
 }
 
 /// The shapes of a block, by number.
 #[derive(Debug)]
 pub(super) struct Shapes {
-    /// Those that have not been introduced have no flags.
     all: [Shape; SHAPES + 1],
     count: usize,
 }
 
 impl Default for Shapes {
     fn default() -> Self {
-        Self { all: [Shape { flags: 0, depth: 0, local: 0, name: NameId(0) }; SHAPES + 1], count: 0 }
+        Self { all: [Shape::default(); SHAPES + 1], count: 0 }
     }
 }
 
 impl Shapes {
     pub(super) fn clear(&mut self) {
-        self.all.iter_mut().take(self.count).for_each(|shape| shape.flags = 0);
         self.count = 0;
     }
 }
 
-impl<V: Visit> Decoder<'_, '_, V> {
-    /// Reads spans for as long as they are of the last one's lane, as most are: what would be looked up for each is at
-    /// hand. At most `left` are left of the block; returns how many were read, and what follows.
-    #[inline]
-    pub(super) fn spans<'r>(&mut self, rest: &'r [u8], left: u32) -> Option<(u32, &'r [u8])> {
-        let lane = usize::try_from(self.last_lane).ok().and_then(|lane| self.ids.lanes.get(lane));
-        match lane {
-            Some(lane) if !self.visit.wants(LaneId(*lane)) => self.run::<false>(rest, left),
-            _ => self.run::<true>(rest, left),
-        }
-    }
+/// What is alike in the spans that follow each other on a lane, and what each is a difference to.
+struct Of {
+    lane: LaneId,
+    iteration: Option<u64>,
+    stream: Option<StreamId>,
+    end_ns: i64,
+}
 
-    /// Those that are not wanted are passed by.
-    #[inline]
-    fn run<'r, const WANTED: bool>(&mut self, mut rest: &'r [u8], left: u32) -> Option<(u32, &'r [u8])> {
-        let place = usize::try_from(self.last_lane).unwrap_or(usize::MAX);
-        let (Some(state), Some(lane)) = (self.states.lanes.get_mut(place), self.ids.lanes.get(place)) else {
-            return Some((0, rest));
-        };
-        let (lane, mut of_iteration, mut end_ns) = (LaneId(*lane), state.span_iteration, state.end_ns);
-        let (shapes, next_index) = (&self.states.shapes.all, self.states.next_index.as_mut_slice());
-        let mut count = 0;
-        while count < left {
-            let room: &[u8; ROOM] = rest.first_chunk()?;
-            let Shape { flags, depth, local, name } = shapes[usize::from(room[0] & !tag::SPAN)];
-            if room[0] < tag::SPAN || flags & SAME_LANE == 0 {
-                break;
+impl Of {
+    /// The span whose numbers these bytes begin with, and where it ends.
+    #[inline(always)]
+    fn span(&mut self, shape: &Shape, room: &[u8; ROOM], next_index: &mut [u64]) -> Option<(Span, usize)> {
+        let Shape { layout, local, name, flags, depth } = *shape;
+        let [gap, duration_ns, device_begin, device_duration] = layout.read(room);
+        let begin_ns = self.end_ns.wrapping_add(gap.cast_signed());
+        self.end_ns = begin_ns.wrapping_add(duration_ns.cast_signed());
+        let mut length = usize::from(layout.length);
+        let index = if flags & INDEX != 0 {
+            let next = next_index.get_mut(local as usize)?;
+            let mut index = if flags & ZERO != 0 { 0 } else { *next };
+            if flags & EXPLICIT != 0 {
+                let mut behind = Room::at(room, length);
+                (index, length) = (behind.number()?, behind.length);
             }
-            let mut input = Room::behind_tag(room);
-            let lengths = input.byte();
-            if flags & SAME_ITERATION == 0 {
-                of_iteration = of_iteration.wrapping_add_signed(unzigzag(input.small()?));
-            }
-            let index = if flags & INDEX != 0 {
-                let next = next_index.get_mut(local as usize)?;
-                let index = if flags & INDEX_NEXT != 0 { *next } else { input.number()? };
-                *next = index.wrapping_add(1);
-                Some(index)
-            } else {
-                None
-            };
-            let (begin_ns, duration_ns, device) = times(&mut input, lengths, flags, end_ns);
-            end_ns = begin_ns.wrapping_add(duration_ns.cast_signed());
-            if WANTED {
-                let iteration = of_iteration.checked_sub(1);
-                self.visit.span(Span { name, lane, iteration, index, depth, begin_ns, duration_ns, device });
-            }
-            rest = rest.get(input.length..)?;
-            count += 1;
-        }
-        (state.span_iteration, state.end_ns) = (of_iteration, end_ns);
-        Some((count, rest))
-    }
-
-    /// Reads a span, and returns its length.
-    #[inline(never)]
-    pub(super) fn span(&mut self, room: &[u8; ROOM]) -> Option<usize> {
-        let (tag, mut input) = (room[0], Room::behind_tag(room));
-        let number = usize::from(tag & !tag::SPAN);
-        let shape = if number < self.states.shapes.count {
-            self.states.shapes.all[number]
-        } else {
-            let (shape, behind) = self.new_shape(tag, input)?;
-            input = behind;
-            shape
-        };
-        let flag = |flag: u8| shape.flags & flag != 0;
-        let lengths = input.byte();
-        let local = if flag(SAME_LANE) { self.last_lane } else { input.small()? };
-        if local != self.last_lane {
-            let known = |lane: u64| u32::try_from(lane).unwrap_or(u32::MAX);
-            start_lane(&mut self.states.lanes, known(self.last_lane), known(local), self.shift_ns);
-        }
-        let lane = usize::try_from(local).ok()?;
-        let state = self.states.lanes.get_mut(lane)?;
-        let lane = self.ids.lanes.get(lane).copied().map(LaneId)?;
-        if !flag(SAME_ITERATION) {
-            state.span_iteration = state.span_iteration.wrapping_add_signed(input.signed()?);
-        }
-        let index = if flag(INDEX) {
-            let next = self.states.next_index.get_mut(shape.local as usize)?;
-            let index = if flag(INDEX_NEXT) { *next } else { input.number()? };
             *next = index.wrapping_add(1);
             Some(index)
         } else {
             None
         };
-        let (begin_ns, duration_ns, device) = times(&mut input, lengths, shape.flags, state.end_ns);
-        state.end_ns = begin_ns.wrapping_add(duration_ns.cast_signed());
-        let iteration = state.span_iteration.checked_sub(1);
-        self.last_lane = local;
-        let (name, depth) = (shape.name, shape.depth);
-        self.visit.span(Span { name, lane, iteration, index, depth, begin_ns, duration_ns, device });
-        Some(input.length)
+        let device = (flags & DEVICE != 0).then(|| DeviceTime {
+            begin_ns: begin_ns.wrapping_add(device_begin.cast_signed()),
+            duration_ns: device_duration,
+            stream: self.stream,
+        });
+        let (lane, iteration) = (self.lane, self.iteration);
+        Some((Span { name, lane, iteration, index, depth, begin_ns, duration_ns, device }, length))
+    }
+}
+
+impl Layout {
+    #[inline(always)]
+    fn read(&self, room: &[u8; ROOM]) -> [u64; 4] {
+        let number = |at: u8, mask: u64| {
+            room[usize::from(at)..].first_chunk().map_or(0, |eight| u64::from_le_bytes(*eight) & mask)
+        };
+        let ([second, third, fourth], [a, b, c, d]) = (self.places, self.masks);
+        let (gap, device_begin) = (number(0, a), number(third, c));
+        let [gap_bias, device_bias] = self.bias;
+        [gap.wrapping_sub(gap_bias), number(second, b), device_begin.wrapping_sub(device_bias), number(fourth, d)]
+    }
+}
+
+impl<V: Visit> Decoder<'_, '_, V> {
+    /// Reads spans for as long as they follow each other. Returns how many those were, and what follows them.
+    #[inline]
+    pub(super) fn spans<'r>(&mut self, tags: &[u8], rest: &'r [u8]) -> Option<(usize, &'r [u8])> {
+        let lane = usize::try_from(self.last_lane).ok().and_then(|lane| self.ids.lanes.get(lane))?;
+        if self.visit.wants(LaneId(*lane)) { self.run::<true>(tags, rest) } else { self.run::<false>(tags, rest) }
     }
 
-    /// Reads a shape that stands in full, and numbers it if there are numbers left. Returns what follows, too.
+    /// Those that are not wanted are passed by.
+    #[inline]
+    fn run<'r, const WANTED: bool>(&mut self, tags: &[u8], mut rest: &'r [u8]) -> Option<(usize, &'r [u8])> {
+        let place = usize::try_from(self.last_lane).ok()?;
+        let lane = self.ids.lanes.get(place).copied().map(LaneId)?;
+        let state = self.states.lanes.get_mut(place)?;
+        let stream = state.stream.checked_sub(1).and_then(|stream| id(self.ids.streams, u64::from(stream)));
+        let (iteration, stream) = (state.span_iteration.checked_sub(1), stream.map(StreamId));
+        let mut of = Of { lane, iteration, stream, end_ns: state.end_ns };
+        let (shapes, next_index) = (&self.states.shapes, self.states.next_index.as_mut_slice());
+        let known = shapes.count;
+        let mut count = 0;
+        for tag in tags {
+            let number = usize::from(tag.wrapping_sub(tag::SPAN));
+            if number >= known {
+                break;
+            }
+            let (span, length) = of.span(&shapes.all[number % (SHAPES + 1)], rest.first_chunk()?, next_index)?;
+            // A room is longer than any span, so this needs no look.
+            rest = rest.get(length & (LONGER - 1)..)?;
+            if WANTED {
+                self.visit.span(span);
+            }
+            count += 1;
+        }
+        state.end_ns = of.end_ns;
+        Some((count, rest))
+    }
+
+    /// Reads the shape of the next span, and that span.
     #[cold]
-    fn new_shape<'r>(&mut self, tag: u8, mut input: Room<'r>) -> Option<(Shape, Room<'r>)> {
-        if tag != tag::SPAN_NEW {
+    pub(super) fn new_span<'r>(&mut self, tag: u8, rest: &'r [u8]) -> Option<&'r [u8]> {
+        let [flags, depth, lengths] = *rest.first_chunk()?;
+        let mut input = Room::at(rest.first_chunk()?, 3);
+        let local = u32::try_from(input.small()?).ok()?;
+        let name = id(self.ids.names, u64::from(local)).map(NameId)?;
+        let shape = Shape { layout: Layout::of(lengths, flags), local, name, flags, depth };
+        let rest = rest.get(input.length..)?;
+        let shapes = &mut self.states.shapes;
+        // Read as the others are: with the last number, which no other shape has.
+        let number = if tag == tag::SPAN_NEW && shapes.count < SHAPES { shapes.count } else { SHAPES };
+        if tag == tag::SPAN_NEW && number == SHAPES {
             return None;
         }
-        let flags = input.byte();
-        let local = u32::try_from(input.small()?).ok()?;
-        let depth = match flags >> DEPTH_AT {
-            DEEP => u8::try_from(input.small()?).ok()?,
-            depth => depth,
-        };
-        let name = self.ids.names.get(local as usize).copied().map(NameId)?;
-        let shape = Shape { flags, depth, local, name };
-        let shapes = &mut self.states.shapes;
-        if shapes.count < SHAPES {
-            shapes.all[shapes.count] = shape;
-            shapes.count += 1;
+        shapes.all[number] = shape;
+        let count = std::mem::replace(&mut shapes.count, SHAPES + 1);
+        let found = self.spans(&[tag::SPAN + number as u8], rest);
+        self.states.shapes.count = if number < SHAPES { number + 1 } else { count };
+        found.and_then(|(count, rest)| (count == 1).then_some(rest))
+    }
+
+    /// The lane, the iteration, the stream of the next spans.
+    pub(super) fn enter(&mut self) -> Option<()> {
+        let (local, since, stream) = (self.input.small()?, self.input.signed()?, self.input.small()?);
+        id(self.ids.lanes, local)?;
+        if local != self.last_lane {
+            let known = |lane: u64| u32::try_from(lane).unwrap_or(u32::MAX);
+            start_lane(&mut self.states.lanes, known(self.last_lane), known(local), self.shift_ns);
+            self.last_lane = local;
         }
-        Some((shape, input))
+        let state = self.states.lanes.get_mut(usize::try_from(local).ok()?)?;
+        state.span_iteration = state.span_iteration.wrapping_add_signed(since);
+        if let Some(stream) = stream.checked_sub(1) {
+            if let Some(stream) = stream.checked_sub(1) {
+                id(self.ids.streams, stream)?;
+            }
+            state.stream = u32::try_from(stream).ok()?;
+        }
+        Some(())
     }
-}
-
-/// A span's times, which stand at its end.
-#[inline]
-fn times(input: &mut Room<'_>, lengths: u8, flags: u8, end_ns: i64) -> (i64, u64, Option<DeviceTime>) {
-    let begin_ns = end_ns.wrapping_add(signed(short(input, lengths), lengths));
-    let duration_ns = long(input, lengths >> 2);
-    if flags & DEVICE == 0 {
-        return (begin_ns, duration_ns, None);
-    }
-    let since = signed(long(input, lengths >> 4), lengths >> 4);
-    let device = DeviceTime { begin_ns: begin_ns.wrapping_add(since), duration_ns: long(input, lengths >> 6) };
-    (begin_ns, duration_ns, Some(device))
-}
-
-/// Bits of a number's length.
-const CODE: u8 = 3;
-
-/// A number of one of the lengths in `SHORT`.
-#[inline]
-fn short(input: &mut Room<'_>, code: u8) -> u64 {
-    const MASKS: [u64; 4] = masks(SHORT);
-    let code = usize::from(code & CODE);
-    input.eight(SHORT[code]) & MASKS[code]
-}
-
-/// A number of one of the lengths in `LONG`.
-#[inline]
-fn long(input: &mut Room<'_>, code: u8) -> u64 {
-    const MASKS: [u64; 4] = masks(LONG);
-    let code = usize::from(code & CODE);
-    input.eight(LONG[code]) & MASKS[code]
-}
-
-/// The bits of numbers of some lengths.
-const fn masks(lengths: [usize; 4]) -> [u64; 4] {
-    let [a, b, c, d] = lengths;
-    [u64::MAX >> (64 - 8 * a), u64::MAX >> (64 - 8 * b), u64::MAX >> (64 - 8 * c), u64::MAX >> (64 - 8 * d)]
-}
-
-/// A number as the signed one that it stands for, by its length.
-#[inline]
-fn signed(number: u64, code: u8) -> i64 {
-    if code & CODE == 2 { unzigzag(number) } else { number.cast_signed() }
 }

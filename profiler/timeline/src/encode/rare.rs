@@ -1,26 +1,32 @@
 //! The records that come once in a while: texts, anchors, marks, stacks, what is open, accounts.
 
+use super::sample::Counter;
 use super::{Encoder, LaneState, tag};
 use crate::record::{Anchor, DeviceAnchor, Expired, LaneTotals, Mark, NameId, OpenSpan, Severity, StackSample, Totals};
-use crate::varint::{ROOM, put, put_signed, put_text};
+use crate::varint::{put, put_signed, put_text};
 
 impl Encoder {
-    /// Introduces the writer's name `id`; so do the next two with a lane and a counter.
+    /// Introduces the writer's name `id`; so do the next three with a lane, a counter and a stream.
     pub(crate) fn name(&mut self, id: u32, text: &str) {
         self.head.name(id, text);
-        self.records += 1;
+        self.texts += 1;
     }
 
     pub(crate) fn lane(&mut self, id: u32, texts: [&str; 2], rank: u32) {
         self.head.lane(id, texts, rank);
         self.lanes.push(LaneState::default());
-        self.records += 1;
+        self.texts += 1;
     }
 
     pub(crate) fn counter(&mut self, id: u32, texts: [&str; 2], rank: u32) {
         self.head.counter(id, texts, rank);
-        self.counters.push([0; 3]);
-        self.records += 1;
+        self.counters.push(Counter::default());
+        self.texts += 1;
+    }
+
+    pub(crate) fn stream(&mut self, id: u32, device: &str, number: i64, rank: u32) {
+        self.head.stream(id, device, number, rank);
+        self.texts += 1;
     }
 
     pub(crate) fn anchor(&mut self, anchor: &Anchor) {
@@ -108,20 +114,18 @@ impl Encoder {
         self.numbers(tag::EXPIRED, &[u64::from(first_sequence), records, segments, bytes]);
     }
 
-    fn numbers(&mut self, tag: u8, numbers: &[u64]) {
+    #[cold]
+    pub(super) fn numbers(&mut self, tag: u8, numbers: &[u64]) {
         self.append(tag, |bytes| numbers.iter().for_each(|number| put(bytes, *number)));
     }
 
     /// Appends a record of any length.
     pub(super) fn append(&mut self, tag: u8, fill: impl FnOnce(&mut Vec<u8>)) {
         self.scratch.clear();
-        self.scratch.push(tag);
         fill(&mut self.scratch);
         let length = self.scratch.len();
-        if self.bytes.len() - self.used < length + ROOM {
-            self.grow(length + ROOM);
-        }
+        self.make_room(length);
         self.bytes[self.used..self.used + length].copy_from_slice(&self.scratch);
-        self.took(length);
+        self.took(tag, length);
     }
 }

@@ -2,46 +2,87 @@
 
 use super::{Encoder, room, tag};
 use crate::record::{CounterId, Sample};
-use crate::varint::{Record, zigzag};
+use crate::varint::{ROOM, Record, zigzag};
 
 /// Values that are no number of something.
 const FLOAT: usize = 3;
+/// What a value is multiplied with to be a number of ones, thousandths, 512s, and the way back.
+const TIMES: [f64; FLOAT] = [1.0, 1e3, 1.0 / 512.0];
+const BACK: [f64; FLOAT] = [1.0, 1e-3, 512.0];
+/// To round by: added to a number below 2^50 it leaves no place behind the point, and the number in the lowest bits.
+const ROUND: f64 = 1.5 * (1_u64 << 52) as f64;
+const MOST: f64 = (1_u64 << 50) as f64;
+/// What a number is to be divided by, by its sort: a quotient that is a power of two is exact.
+pub(crate) const PARTS: [f64; FLOAT] = [1.0, 1e3, 1.0 / 512.0];
+/// The first byte of a sample whose counter does not fit there.
+pub(crate) const LARGE: u32 = 0xff;
+
+/// What a block knows of a counter.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counter {
+    /// Last number of each sort.
+    last: [i64; FLOAT],
+    /// The sort of its last value.
+    sort: usize,
+}
 
 impl Encoder {
     #[inline]
     pub(crate) fn sample(&mut self, sample: &Sample, counter: CounterId) {
-        let Some(last) = self.counters.get_mut(counter.0 as usize) else { return };
-        let (sort, number) = sorted(sample.value);
-        let value = match last.get_mut(sort) {
+        self.make_room(ROOM);
+        let Some(known) = self.counters.get_mut(counter.0 as usize) else { return };
+        let number = exact(sample.value, known.sort).filter(|number| known.sort > 0 || !is_512s(*number));
+        let (sort, number) = number.map_or_else(|| sorted(sample.value), |number| (known.sort, number));
+        known.sort = sort;
+        let value = match known.last.get_mut(sort) {
             Some(last) => zigzag(number - std::mem::replace(last, number)),
             None => sample.value.to_bits(),
         };
         let since = sample.time_ns.wrapping_sub(self.sample_ns).cast_unsigned();
         let late = since >= 1 << 24;
-        let bytes = if sort == FLOAT { 8 } else { 8 - value.leading_zeros() as usize / 8 };
-        let (code, bytes) = if bytes > 6 { (7, 8) } else { (bytes, bytes) };
+        let bytes = 8 - value.leading_zeros() as usize / 8;
+        let (code, bytes) = if bytes > 6 || sort == FLOAT { (7, 8) } else { (bytes, bytes) };
         let tag = tag::SAMPLE | (sort << 4 | code) as u8 | (u8::from(late) * tag::SAMPLE_LATE);
-        let mut record = Record::new(room(&mut self.bytes, self.used), tag);
-        record.small(counter.0);
-        record.fixed(since, if late { 8 } else { 3 });
+        let mut record = Record::empty(room(&mut self.bytes, self.used));
+        record.fixed(u64::from(counter.0.min(LARGE)) | since << 8, 4);
+        if counter.0 >= LARGE {
+            record.fixed(u64::from(counter.0), 4);
+        }
+        if late {
+            record.fixed(since, 8);
+        }
         record.fixed(value, bytes);
         let length = record.length;
         self.sample_ns = sample.time_ns;
         self.seen(sample.time_ns, 0);
-        self.took(length);
+        self.took(tag, length);
     }
 }
 
-/// What a value counts: ones, thousandths, 512s; and how many, if it is exactly so many and a varint holds that well (so not
-/// -0.0, NaN or beyond 2^53). Else it is a float.
+/// How many of a sort a value is, if it is exactly so many and a varint holds that well (so not -0.0, NaN or beyond 2^50).
 #[inline]
+fn exact(value: f64, sort: usize) -> Option<i64> {
+    let rounded = value * TIMES.get(sort)? + ROUND;
+    let number = rounded - ROUND;
+    // Dividing takes long.
+    let same = if sort == 1 { number / PARTS[1] } else { number * BACK.get(sort)? };
+    let fits = same.to_bits() == value.to_bits() && number.abs() < MOST;
+    fits.then(|| rounded.to_bits().wrapping_sub(ROUND.to_bits()).cast_signed())
+}
+
+/// Whether a number of ones is better told as one of 512s.
+#[inline]
+fn is_512s(number: i64) -> bool {
+    number % 512 == 0 && number != 0
+}
+
+/// What a value counts: ones, thousandths, 512s; and how many. Else it is a float.
+#[cold]
 fn sorted(value: f64) -> (usize, i64) {
-    let ones = value as i64;
-    if (ones as f64).to_bits() == value.to_bits() && ones.unsigned_abs() < 1 << 53 {
-        return if ones % 512 == 0 && ones != 0 { (2, ones / 512) } else { (0, ones) };
-    }
-    // Rounded by hand: a call of `round` takes as long as the rest. What it rounds otherwise is not exact.
-    let thousandths = (value * 1e3 + 0.5_f64.copysign(value)) as i64;
-    let exact = (thousandths as f64 / 1e3).to_bits() == value.to_bits() && thousandths.unsigned_abs() < 1 << 50;
-    if exact { (1, thousandths) } else { (FLOAT, 0) }
+    let sort = match exact(value, 0) {
+        Some(number) if is_512s(number) => 2,
+        Some(_) => 0,
+        None => 1,
+    };
+    exact(value, sort).map_or((FLOAT, 0), |number| (sort, number))
 }

@@ -1,145 +1,179 @@
-//! Spans, the records that there are most of: the tag says what kind of span it is, a byte how long the numbers are.
+//! Spans, the records that there are most of.
 //!
-//! What is alike in most spans of a name is its *shape*: flags, name, depth. A shape is written in full at its first use in
-//! a block (tag ff), and numbered from 0 in that order; tags 80-fe are the numbers. Shapes beyond the 127th have none.
+//! What is alike in most spans of a name is their *shape*: flags, depth, name, and how long each number is. A shape stands
+//! before the first span of it in a block, and is numbered from 0 in that order; a span's tag is 80 + the number. So a span
+//! is its tag, and numbers at places that the tag tells.
 //!
 //! | part | bytes | what |
 //! |---|---|---|
-//! | tag | 1 | 80 + number of the shape, or ff: flags byte with the depth in bits 5-7, name; if those are 7, the depth as a varint |
-//! | lengths | 1 | bits 0-1 gap, 2-3 duration, 4-5 device begin, 6-7 device duration: places in the lists below |
-//! | lane | varint | unless flag L (bit 0): same as the last span's |
-//! | iteration | ±varint | iteration+1 since that of the lane's last span; unless flag N (bit 1): the same |
-//! | index | varint | if flag I (bit 2), unless flag S (bit 3): one more than the name's last one in this block (the first: 0) |
-//! | gap | 1, 2, 4, 8 | begin since the lane (if that is 0: since the lane of the last span); signed if 4 or 8 bytes (4: zigzag) |
+//! | shape | | behind tags ff (which gets the next number; 127 at most) and 21 (which gets none): flags byte, depth byte, lengths byte, name |
+//! | gap | 1, 2, 4, 8 | begin since the lane (if that is 0: since the lane before); signed if 4 or 8 bytes (4: plus 2^31) |
 //! | duration | 2, 3, 4, 8 | |
-//! | device begin | 2, 3, 4, 8 | if flag D (bit 4): since begin; signed if 4 or 8 bytes (4: zigzag) |
+//! | device begin | 2, 3, 4, 8 | if flag D (bit 3): since begin; signed if 4 or 8 bytes (4: plus 2^31) |
 //! | device duration | 2, 3, 4, 8 | if flag D |
+//! | index | varint | if flag E (bit 1) |
+//!
+//! Lengths: bits 0-1 gap, 2-3 duration, 4-5 device begin, 6-7 device duration: places in the lists above. Flag I (bit 0): it
+//! has an index, which is one more than the name's last one in this block (the first: 0) unless flag E says that it stands
+//! behind the numbers, or flag Z (bit 2) that it is 0. Lane, iteration and stream are those that the last tag 1c
+//! told; an iteration n of the lane that ended is followed by n+1.
 
+use super::shape::{BIASED, DEVICE, EXPLICIT, FLAGS_AT, INDEX, LONGEST, Shape, ZERO, lengths};
 use super::{Encoder, LaneState, end, room, tag};
-use crate::record::{LaneId, NameId, Span};
+use crate::record::{LaneId, NameId, Span, StreamId};
 use crate::varint::{ROOM, Record, zigzag};
 
-pub(crate) const SAME_LANE: u8 = 0x01;
-pub(crate) const SAME_ITERATION: u8 = 0x02;
-pub(crate) const INDEX: u8 = 0x04;
-pub(crate) const INDEX_NEXT: u8 = 0x08;
-pub(crate) const DEVICE: u8 = 0x10;
-/// Where the depth stands in the flags byte, and the depth that says that it follows.
-pub(crate) const DEPTH_AT: u32 = 5;
-pub(crate) const DEEP: u8 = 7;
-/// Sets of flags.
-const FLAGS: usize = 32;
-/// Shapes that have numbers.
-pub(crate) const SHAPES: usize = 127;
-/// Lengths of the gap.
-pub(crate) const SHORT: [usize; 4] = [1, 2, 4, 8];
-/// Lengths of the others.
-pub(crate) const LONG: [usize; 4] = [2, 3, 4, 8];
-
-/// The shapes of a block.
-#[derive(Debug, Default)]
-pub(crate) struct Shapes {
-    names: Vec<Name>,
-    count: u8,
+/// A span as numbers, the gap left out.
+struct Numbers {
+    flags: u8,
+    numbers: [u64; 4],
+    iteration: u64,
+    stream: u32,
 }
 
-/// What a block knows of a name.
-#[derive(Clone, Copy, Debug)]
-struct Name {
-    /// By flags: the tag of the shape, and its depth. `NEW`: none.
-    shapes: [(u8, u8); FLAGS],
-    next_index: u64,
-}
-
-const NEW: u8 = tag::SPAN_NEW;
-
-impl Shapes {
-    pub(super) fn clear(&mut self) {
-        self.names.clear();
-        self.count = 0;
-    }
-
+impl Numbers {
     #[inline]
-    fn name(&mut self, name: NameId) -> &mut Name {
-        let place = name.0 as usize;
-        if place >= self.names.len() {
-            self.names.resize(place + 1, Name { shapes: [(NEW, 0); FLAGS], next_index: 0 });
-        }
-        &mut self.names[place]
-    }
-
-    /// Writes a shape in full, and numbers it if there are numbers left. The record goes through by value, so that it can
-    /// stay in registers.
-    #[cold]
-    fn introduce<'a>(&mut self, mut record: Record<'a>, name: NameId, flags: u8, depth: u8) -> Record<'a> {
-        let shallow = depth.min(DEEP);
-        record.byte(flags | shallow << DEPTH_AT);
-        record.small(name.0);
-        if shallow == DEEP {
-            record.small(u32::from(depth));
-        }
-        if usize::from(self.count) < SHAPES {
-            let tag = tag::SPAN | self.count;
-            self.count += 1;
-            self.name(name).shapes[usize::from(flags) % FLAGS] = (tag, depth);
-        }
-        record
+    fn of(span: &Span) -> Self {
+        let index = if span.index.is_some() { INDEX } else { 0 };
+        let duration = span.duration_ns;
+        let iteration = span.iteration.map_or(0, |n| n.wrapping_add(1));
+        let (device, numbers, stream) = match span.device {
+            Some(device) => {
+                let since = device.begin_ns.wrapping_sub(span.begin_ns).cast_unsigned();
+                let stream = device.stream.map_or(0, |stream| stream.0.wrapping_add(1));
+                (DEVICE, [0, duration, since, device.duration_ns], stream)
+            }
+            None => (0, [0, duration, 0, 0], 0),
+        };
+        Self { flags: index | device, numbers, iteration, stream }
     }
 }
 
 impl Encoder {
+    /// Adds a span whose lane, iteration, stream and shape are those that the block knows already; `false`: they are not,
+    /// or there is no room.
     #[inline]
-    pub(crate) fn span(&mut self, span: &Span, name: NameId, lane: LaneId) {
-        if self.last_lane != lane.0 {
-            start_lane(&mut self.lanes, self.last_lane, lane.0, 0);
+    pub(crate) fn usual_span(&mut self, span: &Span, name: NameId) -> bool {
+        if span.device.is_some() { self.known_span::<true>(span, name) } else { self.known_span::<false>(span, name) }
+    }
+
+    #[inline(always)]
+    fn known_span<const ON_DEVICE: bool>(&mut self, span: &Span, name: NameId) -> bool {
+        let Numbers { mut flags, mut numbers, iteration, stream } = Numbers::of(span);
+        let Some(state) = self.lanes.get_mut(self.lane as usize) else { return false };
+        let other = span.lane.0 != self.writers_lane || iteration != state.span_iteration;
+        let end_ns = end(span.begin_ns, span.duration_ns);
+        if other || (ON_DEVICE && stream != state.stream) || end_ns < span.begin_ns {
+            return false;
         }
-        let Some(state) = self.lanes.get_mut(lane.0 as usize) else { return };
-        let iteration = span.iteration.map_or(0, |n| n.wrapping_add(1));
-        let (same_lane, same_iteration) = (self.last_lane == lane.0, state.span_iteration == iteration);
-        let known = self.shapes.name(name);
-        let mut flags = (u8::from(same_lane) * SAME_LANE) | (u8::from(same_iteration) * SAME_ITERATION);
-        flags |= u8::from(span.device.is_some()) * DEVICE;
+        let mut place = 2 * name.0 as usize;
         if let Some(index) = span.index {
-            flags |= INDEX | (u8::from(index == known.next_index) * INDEX_NEXT);
-            known.next_index = index.wrapping_add(1);
-        }
-        let (shape, depth) = known.shapes[usize::from(flags) % FLAGS];
-        let shape = if depth == span.depth { shape } else { NEW };
-        let mut record = Record::new(room(&mut self.bytes, self.used), shape);
-        if shape == NEW {
-            record = self.shapes.introduce(record, name, flags, span.depth);
-        }
-        let (gap, gap_code) = gap(span.begin_ns.wrapping_sub(state.end_ns));
-        let duration_code = length(span.duration_ns);
-        let (device, device_code) = match span.device {
-            Some(device) => {
-                let (begin, code) = offset(device.begin_ns.wrapping_sub(span.begin_ns));
-                let duration_code = length(device.duration_ns);
-                (Some((begin, code, device.duration_ns, duration_code)), code << 4 | duration_code << 6)
+            let Some(next) = self.shapes.next_index.get(place / 2) else { return false };
+            if index != *next {
+                if index != 0 {
+                    return false;
+                }
+                (place, flags) = (place + 1, flags | ZERO);
             }
-            None => (None, 0),
-        };
-        record.byte((gap_code | duration_code << 2 | device_code) as u8);
-        if !same_lane {
-            record.small(lane.0);
         }
-        if !same_iteration {
-            record.signed_small(iteration.wrapping_sub(state.span_iteration).cast_signed());
+        let key = self.shapes.block | u64::from(flags) << FLAGS_AT | u64::from(span.depth);
+        numbers[0] = span.begin_ns.wrapping_sub(state.end_ns).cast_unsigned();
+        let Some(mut shape) = self.shapes.first.get(place) else { return false };
+        let mut fitting = shape.fit(numbers);
+        if shape.key != key || fitting.is_none() {
+            let Some(second) = self.shapes.second.get(place) else { return false };
+            (shape, fitting) = (second, second.fit(numbers));
+            if shape.key != key {
+                return false;
+            }
         }
-        if let Some(index) = span.index.filter(|_| flags & INDEX_NEXT == 0) {
-            record.number(index);
+        let room = self.bytes.get_mut(self.used..).and_then(<[u8]>::first_chunk_mut);
+        let (Some(written), Some(room)) = (fitting, room) else { return false };
+        shape.layout.write::<ON_DEVICE>(room, written);
+        state.end_ns = end_ns;
+        let (tag, length) = (shape.tag, usize::from(shape.layout.length));
+        if let Some(index) = span.index
+            && let Some(next) = self.shapes.next_index.get_mut(place / 2)
+        {
+            *next = index.wrapping_add(1);
         }
-        record.fixed(gap, SHORT[gap_code]);
-        record.fixed(span.duration_ns, LONG[duration_code]);
-        if let Some((begin, code, duration, duration_code)) = device {
-            record.fixed(begin, LONG[code]);
-            record.fixed(duration, LONG[duration_code]);
+        self.extent = (self.extent.0.min(span.begin_ns), self.extent.1.max(end_ns));
+        self.took(tag, length);
+        true
+    }
+
+    /// Adds any span.
+    #[inline(never)]
+    pub(crate) fn other_span(&mut self, span: &Span, name: NameId, lane: LaneId, stream: Option<StreamId>) {
+        let switched = self.enter(span, lane, stream);
+        self.make_room(ROOM);
+        if !self.usual_span(span, name) {
+            self.new_span(span, name, switched);
+        }
+    }
+
+    /// Says which lane, iteration and stream the next spans are of, where that has changed. Whether it is another lane.
+    fn enter(&mut self, span: &Span, lane: LaneId, stream: Option<StreamId>) -> bool {
+        let switched = self.lane != lane.0;
+        if switched {
+            start_lane(&mut self.lanes, self.lane, lane.0, 0);
+            (self.lane, self.writers_lane) = (lane.0, span.lane.0);
+        }
+        let Numbers { flags, iteration, stream: writers_stream, .. } = Numbers::of(span);
+        let Some(state) = self.lanes.get_mut(lane.0 as usize) else { return switched };
+        let since = iteration.wrapping_sub(std::mem::replace(&mut state.span_iteration, iteration)).cast_signed();
+        // Of a span that has none it is not known; and mostly the lane's last one goes on.
+        let moved = flags & DEVICE != 0 && std::mem::replace(&mut state.stream, writers_stream) != writers_stream;
+        if !switched && since == 0 && !moved {
+            return false;
+        }
+        let stream = if moved { stream.map_or(1, |stream| u64::from(stream.0) + 2) } else { 0 };
+        self.make_room(ROOM);
+        let mut record = Record::empty(room(&mut self.bytes, self.used));
+        record.small(lane.0);
+        record.number(zigzag(since));
+        record.number(stream);
+        let length = record.length;
+        self.took(tag::ENTER, length);
+        switched
+    }
+
+    /// Writes a span with its shape, and numbers that if it may come again.
+    fn new_span(&mut self, span: &Span, name: NameId, switched: bool) {
+        let Numbers { mut flags, mut numbers, .. } = Numbers::of(span);
+        let Some(state) = self.lanes.get_mut(self.lane as usize) else { return };
+        numbers[0] = span.begin_ns.wrapping_sub(state.end_ns).cast_unsigned();
+        state.end_ns = end(span.begin_ns, span.duration_ns);
+        let place = self.shapes.name(name);
+        if let (Some(index), Some(next)) = (span.index, self.shapes.next_index.get_mut(place)) {
+            flags |= match index {
+                index if index == *next => 0,
+                0 => ZERO,
+                _ => EXPLICIT,
+            };
+            *next = index.wrapping_add(1);
+        }
+        let lengths = lengths(numbers, flags);
+        let longest = (0..4).any(|number| lengths >> (2 * number) & 3 == LONGEST);
+        // The first span of a lane in a block lies far from the one before it: no other will be like it.
+        let once = longest || flags & EXPLICIT != 0 || (switched && lengths & 3 >= BIASED);
+        let key = self.shapes.block | u64::from(flags) << FLAGS_AT | u64::from(span.depth);
+        let known = if once { None } else { self.shapes.add(place, key, lengths) };
+        let (tag, lengths) = known.map_or((tag::SPAN_ONCE, lengths), |shape| (tag::SPAN_NEW, shape.lengths));
+        let shape = Shape::new(key, lengths, tag);
+        let mut record = Record::new(room(&mut self.bytes, self.used), flags);
+        record.byte(span.depth);
+        record.byte(lengths);
+        record.small(name.0);
+        for (number, length) in shape.fit(numbers).unwrap_or(numbers).into_iter().zip(shape.layout.lengths()) {
+            record.fixed(number, length);
+        }
+        if flags & EXPLICIT != 0 {
+            record.number(span.index.unwrap_or(0));
         }
         let length = record.length;
-        (state.end_ns, state.span_iteration) = (end(span.begin_ns, span.duration_ns), iteration);
-        self.last_lane = lane.0;
         self.seen(span.begin_ns, span.duration_ns);
-        self.took(length);
+        self.took(tag, length);
     }
 }
 
@@ -153,33 +187,5 @@ pub(crate) fn start_lane(lanes: &mut [LaneState], before: u32, lane: u32, zero_n
     }
 }
 
-/// A gap as it is written, and the place of its length among `SHORT`.
-#[inline]
-fn gap(value: i64) -> (u64, usize) {
-    signed(value, 1 << 8, 1 << 16)
-}
-
-/// A device's begin as it is written, and the place of its length among `LONG`.
-#[inline]
-fn offset(value: i64) -> (u64, usize) {
-    signed(value, 1 << 16, 1 << 24)
-}
-
-#[inline]
-fn signed(value: i64, first: u64, second: u64) -> (u64, usize) {
-    let plain = value.cast_unsigned();
-    if plain < second {
-        return (plain, usize::from(plain >= first));
-    }
-    let both = zigzag(value);
-    if both >> 32 == 0 { (both, 2) } else { (plain, 3) }
-}
-
-/// The place of a duration's length among `LONG`.
-#[inline]
-fn length(value: u64) -> usize {
-    usize::from(value >= 1 << 16) + usize::from(value >= 1 << 24) + usize::from(value >= 1 << 32)
-}
-
-// A span's longest form fits in the room: tag, flags, name, depth, lengths, lane, iteration, index, four numbers.
-const _: () = assert!(1 + 1 + 5 + 2 + 1 + 5 + 10 + 10 + 4 * 8 < ROOM - 8);
+// A span's longest form fits in the room: flags, depth, lengths, name, four numbers, index.
+const _: () = assert!(1 + 1 + 1 + 5 + 4 * 8 + 10 < ROOM - 8);

@@ -40,7 +40,8 @@ impl SegmentWriter {
             }
         }
         let payload = self.block.payload();
-        let length = u32::try_from(payload.texts.len() + payload.rest.len()).unwrap_or(u32::MAX);
+        let length = payload.parts.iter().map(|part| part.len()).sum::<usize>();
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
         let header = Header {
             end,
             stream: self.files.first as u8,
@@ -53,7 +54,8 @@ impl SegmentWriter {
             last_ns: payload.last_ns,
             ..Header::default()
         };
-        let head = format::head(&header, [payload.texts, payload.rest]);
-        self.files.write([&head, payload.texts, payload.rest], records_of_lanes)
+        let head = format::head(&header, &payload.parts);
+        let [texts, tags, rest] = payload.parts;
+        self.files.write([&head, texts, tags, rest], records_of_lanes)
     }
 }

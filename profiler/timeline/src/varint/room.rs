@@ -1,9 +1,9 @@
 //! Records of numbers in a room that is long enough for any, so that nothing is reserved or checked per number.
 
-use super::{GOES_ON, Input, gather, spread, unzigzag, zigzag};
+use super::{GOES_ON, Input, gather, spread, unzigzag};
 
-/// Room for a record of numbers; no such record comes near it.
-pub(crate) const ROOM: usize = 136;
+/// Room for a record of numbers; no such record comes near it. Eight bytes from wherever a byte says lie in it.
+pub(crate) const ROOM: usize = 264;
 /// Where a number may begin, as a mask: eight bytes behind it always lie in the room.
 const PLACES: usize = 127;
 
@@ -15,11 +15,22 @@ pub(crate) struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Begins a record with its tag.
+    /// Begins a record with a byte.
     #[inline]
-    pub(crate) fn new(room: &'a mut [u8; ROOM], tag: u8) -> Self {
-        room[0] = tag;
+    pub(crate) fn new(room: &'a mut [u8; ROOM], first: u8) -> Self {
+        room[0] = first;
         Self { room, length: 1 }
+    }
+
+    #[inline]
+    pub(crate) fn empty(room: &'a mut [u8; ROOM]) -> Self {
+        Self { room, length: 0 }
+    }
+
+    /// Changes the first two bytes.
+    #[inline]
+    pub(crate) fn begin(&mut self, first: u16) {
+        self.room[..2].copy_from_slice(&first.to_le_bytes());
     }
 
     /// Appends a byte.
@@ -56,19 +67,6 @@ impl<'a> Record<'a> {
         self.room[at..at + 8].copy_from_slice(&(spread(value) | goes_on).to_le_bytes());
         self.length += bytes;
     }
-
-    /// Appends a signed number.
-    #[inline]
-    pub(crate) fn signed(&mut self, value: i64) {
-        self.number(zigzag(value));
-    }
-
-    /// Appends a signed number that mostly fits in one byte.
-    #[inline]
-    pub(crate) fn signed_small(&mut self, value: i64) {
-        let value = zigzag(value);
-        if value < 0x80 { self.byte(value as u8) } else { self.number(value) }
-    }
 }
 
 /// Writes a number at `at`, and returns where it ends. By value, so that a [`Record`] can stay in registers.
@@ -97,6 +95,12 @@ impl<'a> Room<'a> {
     #[inline]
     pub(crate) fn behind_tag(room: &'a [u8; ROOM]) -> Self {
         Self { room, length: 1 }
+    }
+
+    /// Begins in the middle.
+    #[inline]
+    pub(crate) fn at(room: &'a [u8; ROOM], length: usize) -> Self {
+        Self { room, length }
     }
 
     #[inline]

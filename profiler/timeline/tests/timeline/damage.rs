@@ -104,14 +104,14 @@ fn a_newer_file_says_update() {
     let run = Run::new();
     small(&run);
     let mut bytes = run.bytes();
-    bytes[4] = 3;
+    bytes[4] = 4;
     // A sound block of a newer version, not a damaged one: its checksum holds.
     let payload = bytes[48..starts(&bytes)[1]].to_vec();
     let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[..44]), &payload);
     bytes[44..48].copy_from_slice(&crc.to_le_bytes());
     fs::write(run.segment(1), bytes).unwrap();
     let error = read(&run.dir).unwrap_err();
-    assert!(matches!(error, Error::TooNew { version: 3, known: 2, .. }), "{error:?}");
+    assert!(matches!(error, Error::TooNew { version: 4, known: 3, .. }), "{error:?}");
     assert!(error.to_string().contains("update dflash"), "{error}");
 }
 
@@ -140,9 +140,10 @@ fn a_sound_block_with_an_unknown_record_says_update() {
     small(&run);
     let mut bytes = run.bytes();
     let starts = starts(&bytes);
-    // One more record, of a kind that no version has written yet, at the end of the second block.
+    // One more record, of a kind that no version has written yet, before the second block's others: a lane, a span.
     let (begin, mut end) = (starts[1], starts[2]);
-    bytes.insert(end, 0x3f);
+    let tags = begin + bytes[begin..end].windows(2).position(|tags| tags == [0x1c, 0x21]).unwrap();
+    bytes.insert(tags, 0x3f);
     end += 1;
     for at in [16, 20, 24] {
         let number = u32::from_le_bytes(bytes[begin + at..begin + at + 4].try_into().unwrap()) + 1;

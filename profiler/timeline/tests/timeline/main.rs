@@ -10,6 +10,7 @@ mod fuzz;
 mod golden;
 mod keep;
 mod later;
+mod order;
 mod parts;
 mod roundtrip;
 mod run_dir;

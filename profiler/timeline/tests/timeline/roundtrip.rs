@@ -2,7 +2,7 @@
 
 use dflash_timeline::record::{
     Anchor, Counter, CounterId, DeviceAnchor, DeviceTime, Flow, FlowEnd, Iteration, Kind, Lane, LaneId, LaneTotals,
-    Mark, NameId, OpenSpan, Sample, Severity, Span, StackSample, Totals,
+    Mark, NameId, OpenSpan, Sample, Severity, Span, StackSample, Stream, StreamId, Totals,
 };
 use dflash_timeline::{SegmentWriter, Timeline, read};
 use proptest::prelude::*;
@@ -27,11 +27,32 @@ enum Record {
 const IDS: u32 = 5;
 
 fn span() -> impl Strategy<Value = Span> {
-    let device = (any::<i64>(), any::<u64>()).prop_map(|(begin_ns, duration_ns)| DeviceTime { begin_ns, duration_ns });
+    let stream = proptest::option::of((0..IDS).prop_map(StreamId));
+    let times = (any::<i64>(), any::<u64>(), stream);
+    let device = times.prop_map(|(begin_ns, duration_ns, stream)| DeviceTime { begin_ns, duration_ns, stream });
     let place = (0..IDS, 0..IDS, proptest::option::of(0..u64::MAX - 1), any::<Option<u64>>(), any::<u8>());
     (place, any::<i64>(), any::<u64>(), proptest::option::of(device)).prop_map(
         |(place, begin_ns, duration_ns, device)| {
             let (name, lane, iteration, index, depth) = place;
+            Span { name: NameId(name), lane: LaneId(lane), iteration, index, depth, begin_ns, duration_ns, device }
+        },
+    )
+}
+
+/// Spans as they mostly are: near each other, with indices in turn, and numbers at the edges of what a length holds.
+fn usual_span() -> impl Strategy<Value = Span> {
+    let edge = || (0..5_usize, -2..3_i64).prop_map(|(edge, by)| [0, 1 << 8, 1 << 16, 1 << 24, 1 << 32][edge] + by);
+    let number = move || edge().prop_map(|number| number.unsigned_abs());
+    let stream = proptest::option::of((0..2_u32).prop_map(StreamId));
+    let device = proptest::option::of((edge(), number(), stream));
+    let place = (0..2_u32, 0..2_u32, proptest::option::of(0..2_u64), proptest::option::of(0..3_u64), 0..2_u8);
+    (place, edge(), number(), device).prop_map(
+        |((name, lane, iteration, index, depth), begin_ns, duration_ns, device)| {
+            let device = device.map(|(since, duration_ns, stream)| DeviceTime {
+                begin_ns: begin_ns + since,
+                duration_ns,
+                stream,
+            });
             Span { name: NameId(name), lane: LaneId(lane), iteration, index, depth, begin_ns, duration_ns, device }
         },
     )
@@ -92,6 +113,7 @@ fn record() -> impl Strategy<Value = Record> {
         .prop_map(|(monotonic_ns, realtime_ns)| Record::Anchor(Anchor { monotonic_ns, realtime_ns }));
     prop_oneof![
         8 => span().prop_map(Record::Span),
+        16 => usual_span().prop_map(Record::Span),
         3 => iteration().prop_map(Record::Iteration),
         2 => sample.prop_map(Record::Sample),
         1 => flow.prop_map(Record::Flow),
@@ -114,6 +136,9 @@ fn write(run: &Run, records: &[Record], open: &[OpenSpan]) -> Timeline {
         expected.names.push(format!("name.{id}"));
         assert_eq!(writer.name(&expected.names[id as usize]), NameId(id));
         assert_eq!((writer.lane(&lane), writer.counter(&counter)), (LaneId(id), CounterId(id)));
+        let stream = Stream { device: "cuda:0".into(), number: i64::from(id) - 2, rank: id };
+        assert_eq!(writer.stream(&stream), StreamId(id));
+        expected.streams.push(stream);
         expected.lanes.push(lane);
         expected.counters.push(counter);
     }
@@ -151,8 +176,10 @@ fn text(timeline: &Timeline) -> Vec<String> {
     let counter = |id: CounterId| &timeline.counters[id.0 as usize].name;
     let mut lines = Vec::new();
     for s in &timeline.spans {
-        let plain = Span { name: NameId(0), lane: LaneId(0), ..*s };
-        lines.push(format!("{} {} {plain:?}", lane(s.lane), name(s.name)));
+        let device = s.device.map(|device| DeviceTime { stream: None, ..device });
+        let stream = s.device.and_then(|device| device.stream).map(|stream| timeline.stream(stream).unwrap());
+        let plain = Span { name: NameId(0), lane: LaneId(0), device, ..*s };
+        lines.push(format!("{} {} {stream:?} {plain:?}", lane(s.lane), name(s.name)));
     }
     for i in &timeline.iterations {
         lines.push(format!("{} {:?}", lane(i.lane), Iteration { lane: LaneId(0), ..*i }));

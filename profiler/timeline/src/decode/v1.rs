@@ -34,7 +34,10 @@ impl<V: Visit> Decoder<'_, '_, V> {
             tag::ITERATION..=tag::ITERATION_LAST => self.old_iteration(),
             tag::FLOW_PUT | tag::FLOW_TAKE => self.old_flow(),
             tag::NAME | tag::LANE | tag::COUNTER => self.found.take_plain(&mut self.input),
-            _ => self.rare(tag),
+            _ => {
+                self.input.byte()?;
+                self.rare(tag)
+            }
         }
     }
 
@@ -57,7 +60,8 @@ impl<V: Visit> Decoder<'_, '_, V> {
         let begin_ns = state.end_ns.wrapping_add(input.signed()?);
         let duration_ns = input.number()?;
         let device = if flag(DEVICE) {
-            Some(DeviceTime { begin_ns: begin_ns.wrapping_add(input.signed()?), duration_ns: input.number()? })
+            let begin_ns = begin_ns.wrapping_add(input.signed()?);
+            Some(DeviceTime { begin_ns, duration_ns: input.number()?, stream: None })
         } else {
             None
         };
