@@ -93,6 +93,9 @@ pub struct Manifest {
     pub config: serde_json::Value,
     /// The unix socket over which the attempt that runs can be controlled on its host; rank 0's.
     pub control: Option<PathBuf>,
+    /// Why its recording stopped before the attempt did, e.g. because the disk was full, in the words of rank 0's process;
+    /// `None`: it did not, as far as that could be noted.
+    pub trouble: Option<String>,
     /// How it ended, in words.
     pub outcome: Option<String>,
     /// Results by name, e.g. `tau`.
@@ -118,6 +121,7 @@ impl Default for Manifest {
             gpu_details: Vec::new(),
             config: serde_json::Value::Null,
             control: None,
+            trouble: None,
             outcome: None,
             results: BTreeMap::new(),
         }
