@@ -11,7 +11,7 @@ use dflash_timeline::record::{
 
 use super::account::{Accounts, Source};
 use super::event::Stack;
-use super::hub::{Hub, LaneShared, lock};
+use super::hub::{Hub, LaneShared};
 use super::rows::{Rows, StageSums};
 use super::site;
 
@@ -22,6 +22,8 @@ pub(crate) struct Output {
     rank: u32,
     stream: Option<SegmentWriter>,
     rows: Option<Rows>,
+    /// In the stream when it failed.
+    bytes_at_failure: u64,
     /// Ids of names by site; `None`: not used yet.
     names: Vec<Option<NameId>>,
     pub accounts: Accounts,
@@ -32,7 +34,7 @@ pub(crate) struct Output {
 impl Output {
     pub(crate) fn new(hub: Arc<Hub>, stream: SegmentWriter, rows: Rows, rank: u32) -> Self {
         let accounts = Accounts::default();
-        Self { hub, rank, stream: Some(stream), rows: Some(rows), names: Vec::new(), accounts, own: 0 }
+        Self { hub, rank, stream: Some(stream), rows: Some(rows), bytes_at_failure: 0, names: Vec::new(), accounts, own: 0 }
     }
 
     pub(crate) fn name(&mut self, site: u32) -> NameId {
@@ -147,7 +149,7 @@ impl Output {
 
     /// Bytes in the stream.
     pub(crate) fn bytes(&self) -> u64 {
-        self.stream.as_ref().map_or(0, SegmentWriter::bytes)
+        self.stream.as_ref().map_or(self.bytes_at_failure, SegmentWriter::bytes)
     }
 
     /// Number of the segment that is being written.
@@ -221,6 +223,7 @@ impl Output {
     fn failed(&mut self, error: &dflash_timeline::Error) {
         if let Some(stream) = self.stream.take() {
             self.accounts.settle(stream.written());
+            self.bytes_at_failure = stream.bytes();
         }
         self.accounts.fail();
         self.trouble("the timeline", error);
@@ -236,8 +239,6 @@ impl Output {
 
     /// Says once per file why it ends early.
     fn trouble(&self, what: &str, error: &dyn Display) {
-        let text = format!("{what} is no longer written: {error}");
-        let mut trouble = lock(&self.hub.trouble);
-        *trouble = Some(trouble.take().map_or(text.clone(), |before| format!("{before}; {text}")));
+        self.hub.trouble.add(&format!("{what} is no longer written: {error}"));
     }
 }

@@ -82,7 +82,7 @@ impl Writer {
     pub(crate) fn run_or_say(self) -> Ended {
         let hub = Arc::clone(&self.hub);
         catch_unwind(AssertUnwindSafe(|| self.run())).unwrap_or_else(|panic| {
-            *lock(&hub.trouble) = Some("the thread dflash-writer panicked; report this".to_owned());
+            hub.trouble.add("the thread dflash-writer panicked; report this");
             resume_unwind(panic)
         })
     }
@@ -99,6 +99,7 @@ impl Writer {
                 self.out.anchor(&anchor());
                 self.count_made();
                 self.out.lane_totals();
+                self.hub.trouble.note();
             }
             if learned.elapsed() >= learn_every {
                 learned = Instant::now();

@@ -9,6 +9,8 @@ mod clocks;
 mod cost;
 mod device;
 mod device_faults;
+mod disk;
+mod forks;
 mod killed;
 mod live;
 mod stats;
