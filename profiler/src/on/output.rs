@@ -1,13 +1,15 @@
 //! Where records go: the stream and iterations.csv. A disk that fails stops the recording, never the training.
 
+mod own;
+
 use std::fmt::Display;
 use std::sync::Arc;
 
-use dflash_timeline::SegmentWriter;
 use dflash_timeline::record::{
     Anchor, Awaited, Counter, CounterId, DeviceAnchor, Flow, Iteration, Lane, LaneId, LaterTime, Mark, NameId,
-    OpenSpan, Sample, Severity, Span, StackSample, Totals,
+    OpenSpan, Sample, Span, StackSample, Totals,
 };
+use dflash_timeline::{SegmentWriter, SyncStats};
 
 use super::account::{Accounts, Source};
 use super::event::Stack;
@@ -34,7 +36,16 @@ pub(crate) struct Output {
 impl Output {
     pub(crate) fn new(hub: Arc<Hub>, stream: SegmentWriter, rows: Rows, rank: u32) -> Self {
         let accounts = Accounts::default();
-        Self { hub, rank, stream: Some(stream), rows: Some(rows), bytes_at_failure: 0, names: Vec::new(), accounts, own: 0 }
+        Self {
+            hub,
+            rank,
+            stream: Some(stream),
+            rows: Some(rows),
+            bytes_at_failure: 0,
+            names: Vec::new(),
+            accounts,
+            own: 0,
+        }
     }
 
     pub(crate) fn name(&mut self, site: u32) -> NameId {
@@ -112,18 +123,6 @@ impl Output {
         self.record(Source::NOBODY, |stream| stream.mark(mark));
     }
 
-    /// A reading of the profiler's own.
-    pub(crate) fn own_sample(&mut self, name: &str, unit: &str, time_ns: i64, value: f64) {
-        self.own += 1;
-        self.sample(Source::NOBODY, name, unit, time_ns, value);
-    }
-
-    /// Something that the profiler has to say.
-    pub(crate) fn warn(&mut self, text: String) {
-        self.own += 1;
-        self.mark(&Mark { time_ns: dflash_sys::monotonic_ns(), severity: Severity::Warning, text });
-    }
-
     pub(crate) fn anchor(&mut self, anchor: &Anchor) {
         self.write(|stream| {
             stream.anchor(anchor);
@@ -157,9 +156,9 @@ impl Output {
         self.stream.as_ref().map_or(0, SegmentWriter::segment)
     }
 
-    /// CPU time of the thread that syncs the stream.
-    pub(crate) fn sync_cpu_ns(&self) -> u64 {
-        self.stream.as_ref().map_or(0, |stream| stream.sync_stats().cpu_ns)
+    /// What the thread has done that syncs the stream.
+    pub(crate) fn sync_stats(&self) -> SyncStats {
+        self.stream.as_ref().map(SegmentWriter::sync_stats).unwrap_or_default()
     }
 
     /// CPU time of the thread that packs parts of iterations.csv.

@@ -43,6 +43,8 @@ pub(crate) struct Writer {
     out: Output,
     budget: Budget,
     constants: Constants,
+    /// What was said of the thread that syncs.
+    sync_problem: Option<String>,
     write_every: Duration,
     sample_every: Option<Duration>,
 }
@@ -73,6 +75,7 @@ impl Writer {
             map,
             budget: Budget::new(options.max_overhead),
             constants: Constants::default(),
+            sync_problem: None,
             write_every: options.write_every,
             sample_every: options.sample_every,
         })
