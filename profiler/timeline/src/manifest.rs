@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::process;
+
 /// Version of run.json that this crate writes.
 pub const MANIFEST_SCHEMA: u32 = 1;
 
@@ -100,6 +102,14 @@ pub struct Manifest {
     pub outcome: Option<String>,
     /// Results by name, e.g. `tau`.
     pub results: BTreeMap<String, serde_json::Value>,
+}
+
+impl Manifest {
+    /// Whether it is a run of this machine.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        self.host == process::hostname()
+    }
 }
 
 impl Default for Manifest {

@@ -138,7 +138,7 @@ impl RunDir {
     /// Only this machine's processes can be asked; a run on another host is believed.
     pub fn state(&self) -> Result<State> {
         let manifest = self.manifest()?;
-        let asked = manifest.state == State::Running && manifest.host == process::hostname();
+        let asked = manifest.state == State::Running && manifest.is_here();
         let gone = match process::start_ticks(manifest.pid) {
             None => true,
             Some(ticks) => manifest.pid_start.is_some_and(|start| start != ticks),
