@@ -204,8 +204,9 @@ pub(super) fn foot(report: &Report) -> Vec<String> {
 }
 
 /// What the hints mean.
-const LEGEND: [&str; 3] = [
+const LEGEND: [&str; 4] = [
     "hints: async: the host runs ahead; sync: it waits for the device and says so; launch-bound: the device waits for it",
-    "hint hidden sync: both take as long, and the device had been behind: something waits for it unsaid",
+    "hint hidden sync: both take as long, the device had been behind and is no more: something waits for it unsaid",
+    "hint held back: both take as long, the device is behind all along: its launch queue is full, as it may be",
     "hint in step: both take as long, level at both ends: an unsaid wait, or a device that runs dry (a kernel capture tells)",
 ];
