@@ -109,9 +109,10 @@ fn the_terminal_is_as_before_however_the_training_ends() {
 fn a_terminal_that_is_gone_ends_the_training_with_what_it_has_learnt() {
     let place = Place::new();
     let Some((terminal, ..)) = shell(&place) else { return };
-    // A shell that outlives its terminal, to say how the training ended.
+    // Beside it in its job, a shell that outlives the terminal, to say how the training ended.
     let program = env!("CARGO_BIN_EXE_dflash");
-    terminal.line(&format!("trap : HUP; '{program}' train tiny.toml --top --steps 1000000; echo $? > code"));
+    let script = format!("trap : HUP; \"{program}\" train tiny.toml --top --steps 1000000; echo $? > code");
+    terminal.line(&format!("sh -c '{script}'"));
     terminal.wait("alive");
     terminal.hang_up();
     let run = newest_run(&place);

@@ -43,7 +43,7 @@ fn stopped(report: &Report) -> impl Iterator<Item = String> {
     let several = !report.other_runs.is_empty();
     runs.filter_map(move |run| {
         let of = if several { format!(" of {}", harmless(&run.name)) } else { String::new() };
-        Some(format!("the recording{of} has stopped, what came later is missing: {}", harmless(run.trouble.as_ref()?)))
+        Some(format!("the recording{of} is incomplete: {}", harmless(run.trouble.as_ref()?)))
     })
 }
 

@@ -185,8 +185,7 @@ fn a_recording_that_stopped_before_its_run_is_said_in_every_form() {
     report.run = of("died", None);
     assert_eq!(warnings(&report), ["warning: the timeline has no end: the run died, and its last moments are lost"]);
     report.run = of("finished", Some("the timeline is no longer written: no\u{1b} room"));
-    let stopped =
-        "the recording has stopped, what came later is missing: the timeline is no longer written: no\u{fffd} room";
+    let stopped = "the recording is incomplete: the timeline is no longer written: no\u{fffd} room";
     let no_end = "the timeline has no end, though the run has: its recording stopped before";
     assert_eq!(warnings(&report), [format!("warning: {stopped}"), format!("warning: {no_end}")]);
     assert!(markdown(&report).contains(&format!("> **Warning:** {stopped}")), "{}", markdown(&report));

@@ -80,7 +80,7 @@ impl SeveralSource {
         let stopped: Vec<String> = others
             .filter_map(|run| {
                 let (name, trouble) = (run.run().name(), run.manifest().trouble.as_ref()?);
-                Some(format!("{name}: the recording has stopped: {trouble}"))
+                Some(format!("{name}: the recording is incomplete: {trouble}"))
             })
             .collect();
         self.problems.extend(stopped);

@@ -145,7 +145,7 @@ impl Model {
         let mut losses = Losses::new(timeline, run.is_live(), input.manifest.started_unix_ns);
         losses.problems.extend_from_slice(input.problems);
         if let Some(trouble) = &run.trouble {
-            losses.problems.insert(0, format!("the recording has stopped: {trouble}"));
+            losses.problems.insert(0, format!("the recording is incomplete: {trouble}"));
         }
         let (metrics, logged) = (input.metrics.to_vec(), input.logged);
         let mut model = Self { run, losses, metrics, logged, ..Self::default() };

@@ -72,7 +72,7 @@ fn health(model: &Model) -> Vec<Field> {
         return fields;
     }
     if run.trouble.is_some() {
-        fields.push(Field::new("", "RECORDING STOPPED".to_owned(), Tone::Bad));
+        fields.push(Field::new("", "INCOMPLETE".to_owned(), Tone::Bad));
     }
     let lost = if model.losses.is_none() { Tone::Plain } else { Tone::Bad };
     fields.push(Field::new("", model.losses.words(), lost));

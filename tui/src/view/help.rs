@@ -60,7 +60,7 @@ pub const LINES: [(&str, &str); 54] = [
     ("died", "run.json says running, the process is gone"),
     ("lost", "records dropped because the disk or a ring was full"),
     ("bad block", "a part of the timeline that failed its checksum"),
-    ("RECORDING STOPPED", "the run goes on without: disk full, or a hang"),
+    ("INCOMPLETE", "a full disk, or a hang: the red line says which"),
     ("torn", "the run ended without writing its timeline's end"),
     ("last block", "age of the newest record"),
     ("detail from", "what is older was deleted on purpose"),

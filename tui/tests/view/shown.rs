@@ -40,13 +40,13 @@ fn a_recording_that_has_stopped_is_said_with_its_reason() {
     scene.manifest.trouble =
         Some("the timeline is no longer written: rank0-000001.dft: No space left on device".into());
     let text = frame_text(&frame(&mut scene.show(), USUAL, NO_COLOR));
-    assert!(text.contains("RECORDING STOPPED"), "{text}");
+    assert!(text.contains("INCOMPLETE"), "{text}");
     assert!(
-        text.contains("the recording has stopped: the timeline is no longer written: rank0-000001.dft: No"),
+        text.contains("the recording is incomplete: the timeline is no longer written: rank0-000001.dft: No"),
         "{text}"
     );
     let small = frame_text(&frame(&mut scene.show(), SMALL, NO_COLOR));
-    assert!(small.contains("RECORDING STOPPED"), "{small}");
+    assert!(small.contains("INCOMPLETE"), "{small}");
 }
 
 #[test]

@@ -93,7 +93,7 @@ mod tests {
         }
         let model = source.model(&Look::default());
         assert_eq!(model.run.trouble.as_deref(), Some("no space left"));
-        assert_eq!(model.losses.problems[0], "the recording has stopped: no space left");
+        assert_eq!(model.losses.problems[0], "the recording is incomplete: no space left");
         file.set_modified(SystemTime::now()).expect("it grows again");
         source.poll();
         assert_eq!(source.manifest().trouble, None);
