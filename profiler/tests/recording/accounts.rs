@@ -139,3 +139,33 @@ fn what_a_lane_records_after_the_end_is_late() {
     assert_eq!(recording.profiler.lanes()[0].emitted, 1, "nobody counts any more");
     assert_eq!(recording.profiler.finish(), totals);
 }
+
+/// Resident memory, kilobytes.
+fn resident_kb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[test]
+#[ignore = "a minute: make soak"]
+fn a_ring_that_overflows_for_a_minute_takes_no_more_memory() {
+    let recording = Recording::with(|options| options.ring = 1024);
+    let lane = recording.profiler.lane("flood", "cpu").enter();
+    let (begin, mut early_kb) = (Instant::now(), None);
+    while begin.elapsed() < Duration::from_secs(62) {
+        let _iteration = begin_iteration(Kind::Train);
+        for i in 0..1_000 {
+            let _span = span!("flood.step", index = i);
+        }
+        if begin.elapsed() > Duration::from_secs(5) {
+            early_kb.get_or_insert_with(resident_kb);
+        }
+    }
+    let (early_kb, late_kb) = (early_kb.unwrap(), resident_kb());
+    assert!(late_kb < early_kb + 4_096, "{early_kb} kB have become {late_kb} kB");
+    drop(lane);
+    let (timeline, totals) = recording.finish();
+    assert!(totals.dropped > totals.written, "{totals:?}");
+    assert_eq!(timeline.marks.len(), 1, "it is said once: {:?}", timeline.marks);
+}
