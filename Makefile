@@ -37,8 +37,9 @@ test: libtorch ## all tests: with libtorch, then the read side without it; panda
 parity: setup ## the trainer beside transformers, SpecForge, z-lab and torch: each error beside its tolerance (a minute)
 	$(CARGO) test -q -p dflash-trainer --test oracles -- parity --nocapture
 
-soak: ## 72 simulated hours of recording (an hour; HOURS=2: minutes), 1,000 starts of CPU sampling
+soak: ## 72 simulated hours of recording (an hour; HOURS=2: minutes), a minute of overflow, 1,000 starts of CPU sampling
 	cargo run --release -p dflash-timeline --example soak -- $(or $(HOURS),72)
+	cargo test --release -p dflash-profiler --test recording -- --ignored
 	cargo test --release -p dflash-sys --test beside_cpp -- --ignored
 	$(CARGO) test -p dflash --test integration -- --ignored a_thousand_starts
 

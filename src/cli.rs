@@ -7,7 +7,7 @@ use std::process::ExitCode;
 /// Trains DFlash drafters, and says where every millisecond of the training went.
 ///
 /// Exit codes: 0 fine, 1 regression found, 2 bad input or usage, 3 inconclusive (diff --strict),
-/// 4 failed while running, 130/143 after a signal.
+/// 4 failed while running, 129/130/143 after a signal.
 #[derive(Parser, Debug)]
 #[command(name = "dflash", version, propagate_version = true, max_term_width = 100)]
 pub struct Cli {

@@ -66,7 +66,7 @@ pub fn trainer(error: dflash_trainer::TrainError) -> anyhow::Error {
     if error.while_running() { WhileRunning(error.into()).into() } else { error.into() }
 }
 
-/// The flag that the first SIGINT or SIGTERM sets; a second one ends the process at once.
+/// The flag that the first SIGINT, SIGTERM, SIGHUP or SIGUSR1 sets; a second of the first two ends the process at once.
 #[cfg(feature = "train")]
 pub fn stop_flag() -> anyhow::Result<dflash_sys::StopFlag> {
     use anyhow::Context;

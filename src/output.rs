@@ -4,7 +4,7 @@ use crate::exit::WhileRunning;
 use anyhow::{Context, bail};
 use dflash_reports::text::Look;
 use std::fs;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 /// `-o FILE` and `--force`.
@@ -87,11 +87,13 @@ pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// Writes to stdout.
+/// Writes to stdout. That it is full or gone is no fault of what was asked for.
 pub fn print(bytes: &[u8]) -> anyhow::Result<()> {
     let mut stdout = std::io::stdout().lock();
-    stdout.write_all(bytes)?;
-    Ok(stdout.flush()?)
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|error| match error.kind() {
+        ErrorKind::BrokenPipe => error.into(),
+        _ => WhileRunning(anyhow::Error::from(error).context("cannot write to stdout")).into(),
+    })
 }
 
 /// Refuses a file that exists (unless `force`), a directory, and a file in a directory that does not exist.

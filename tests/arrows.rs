@@ -59,3 +59,21 @@ fn edges() -> Vec<(String, String)> {
         })
         .collect()
 }
+
+/// A program built with `--no-default-features --features train` has no instrumentation in it: whoever else depends on the
+/// profiler must not bring the feature back. (What is left of a span then is looked at in profiler/tests/machine_code.rs.)
+#[test]
+fn built_without_spans_the_profiler_has_none() {
+    let features = |of: &[&str]| {
+        let mut command = Command::new(env!("CARGO"));
+        command.args(["tree", "--offline", "--locked", "-p", "dflash", "--format", "{p} [{f}]"]).args(of);
+        command.args(["--edges", "normal", "--invert", "dflash-profiler"]).current_dir(env!("CARGO_MANIFEST_DIR"));
+        let output = command.output().expect("cargo runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.lines().next().unwrap_or_default().to_owned()
+    };
+    let without = features(&["--no-default-features", "--features", "train"]);
+    assert!(without.starts_with("dflash-profiler ") && without.ends_with(" []"), "{without}");
+    assert!(features(&["--features", "train"]).contains("spans"), "with it, it is there");
+}

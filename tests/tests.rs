@@ -4,6 +4,8 @@ mod arrows;
 #[cfg(feature = "train")]
 mod bad_input;
 mod completions;
+#[cfg(feature = "train")]
+mod full_disk;
 mod help;
 #[cfg(feature = "train")]
 mod random;

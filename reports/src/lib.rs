@@ -33,6 +33,7 @@ pub mod stragglers;
 mod survey;
 pub mod text;
 pub mod trace;
+mod trouble;
 mod values;
 pub mod verdict;
 mod walk;
@@ -41,3 +42,4 @@ mod words;
 
 pub use dflash_timeline as timeline;
 pub use error::{Error, Result};
+pub use trouble::{is_suspicious, trouble};

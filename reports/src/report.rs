@@ -12,6 +12,7 @@ mod rows;
 mod sections;
 mod signed_rank;
 mod table;
+mod warnings;
 
 pub(crate) use self::cost::says;
 pub use self::cost::{BareLane, Cost, MarkRow, MeasuredLane};

@@ -152,14 +152,22 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         None if config.random.is_on() => format!("{} steps on random weights; no drafter is kept", trained.steps),
         None => format!("{} steps, simulated", trained.steps),
     });
-    output::print(format!("{}\n", trained.run.path().display()).as_bytes())?;
+    let told = output::print(format!("{}\n", trained.run.path().display()).as_bytes());
+    // Who hung up reads nothing any more; that he did is the better reason for the end.
+    if stopped_by(&trained, stop).is_none() {
+        told?;
+    }
     Ok(exit_code(&trained, stop))
+}
+
+/// The exit code of the signal that stopped a training.
+fn stopped_by(trained: &Trained, stop: StopFlag) -> Option<u8> {
+    if trained.stopped { stop.exit_code() } else { None }
 }
 
 /// A training that a signal stopped ends with the signal's code.
 fn exit_code(trained: &Trained, stop: StopFlag) -> ExitCode {
-    let stopped = if trained.stopped { stop.exit_code() } else { None };
-    stopped.map_or(ExitCode::SUCCESS, ExitCode::from)
+    stopped_by(trained, stop).map_or(ExitCode::SUCCESS, ExitCode::from)
 }
 
 #[cfg(test)]

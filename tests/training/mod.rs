@@ -6,6 +6,7 @@ mod evaluating;
 mod export;
 mod features;
 mod guards;
+mod hang_up;
 mod packing;
 mod prepare;
 mod ranks;

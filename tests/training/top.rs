@@ -85,7 +85,7 @@ fn the_terminal_is_as_before_however_the_training_ends() {
     terminal.wait("alive");
     let id = process_in(&place.path(".")).to_string();
     assert!(Command::new("kill").args(["-HUP", &id]).status().unwrap().success());
-    terminal.wait("code=143");
+    terminal.wait("code=129");
     assert!(newest_run(&place).join("checkpoints/export/model.safetensors").is_file());
     as_before("SIGHUP");
 
@@ -109,7 +109,10 @@ fn the_terminal_is_as_before_however_the_training_ends() {
 fn a_terminal_that_is_gone_ends_the_training_with_what_it_has_learnt() {
     let place = Place::new();
     let Some((terminal, ..)) = shell(&place) else { return };
-    train(&terminal, 1_000_000);
+    // Beside it in its job, a shell that outlives the terminal, to say how the training ended.
+    let program = env!("CARGO_BIN_EXE_dflash");
+    let script = format!("trap : HUP; \"{program}\" train tiny.toml --top --steps 1000000; echo $? > code");
+    terminal.line(&format!("sh -c '{script}'"));
     terminal.wait("alive");
     terminal.hang_up();
     let run = newest_run(&place);
@@ -119,6 +122,11 @@ fn a_terminal_that_is_gone_ends_the_training_with_what_it_has_learnt() {
     }
     let manifest: Value = serde_json::from_str(&fs::read_to_string(run.join("run.json")).unwrap()).unwrap();
     assert_eq!(manifest["state"], "stopped", "{}", manifest["outcome"]);
+    while !place.path("code").exists() && Instant::now() < patience {
+        thread::sleep(Duration::from_millis(20));
+    }
+    thread::sleep(Duration::from_millis(100));
+    assert_eq!(fs::read_to_string(place.path("code")).unwrap().trim(), "129");
     assert!(run.join("checkpoints/export/model.safetensors").is_file());
 }
 

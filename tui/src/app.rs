@@ -59,14 +59,11 @@ pub fn follow(source: Source, state: State, charset: Charset, inside: Option<&In
     end
 }
 
-/// What the user asked of the view is meant for the run behind it: it ends as it does without a view. A terminal that is
-/// gone would have killed it; here it keeps what it has learnt.
+/// What the user asked of the view is meant for the run behind it: it ends as it does without a view. Of SIGHUP and
+/// SIGTERM it has heard itself.
 fn pass_on(end: &Result<End>) -> Result<()> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    match end {
-        Ok(End::Interrupt) => signal_hook::low_level::raise(SIGINT)?,
-        Ok(End::Signal(SIGHUP)) => signal_hook::low_level::raise(SIGTERM)?,
-        _ => {}
+    if let Ok(End::Interrupt) = end {
+        signal_hook::low_level::raise(signal_hook::consts::SIGINT)?;
     }
     Ok(())
 }

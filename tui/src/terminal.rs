@@ -180,7 +180,7 @@ pub struct Signals {
 
 impl Signals {
     /// Listens for SIGTERM, SIGHUP and SIGINT (Ctrl-C is a key in raw mode, but `kill -INT` is not). Where the program
-    /// `goes_on` without the view, signals then do again what they did before.
+    /// `goes_on` without the view, it has handlers of its own for these, and they are asked too.
     ///
     /// # Errors
     /// When the system refuses a handler.
@@ -234,12 +234,11 @@ impl Drop for Signals {
         for handler in self.handlers.drain(..) {
             signal_hook::low_level::unregister(handler);
         }
-        // Those of SIGINT and SIGTERM that were there before are asked anyway; these two did what they do by default.
-        let defaults: &[_] =
-            if self.goes_on { &[signal_hook::consts::SIGHUP, signal_hook::consts::SIGTSTP] } else { &[] };
-        for signal in defaults {
-            // Without it Ctrl-Z does nothing, which is no reason to end.
-            let _ = signal_hook::flag::register_conditional_default(*signal, Arc::new(AtomicBool::new(true)));
+        if self.goes_on {
+            // Handlers that the program had before are asked anyway; of this one it had none. Without it Ctrl-Z does
+            // nothing, which is no reason to end.
+            let stop = signal_hook::consts::SIGTSTP;
+            let _ = signal_hook::flag::register_conditional_default(stop, Arc::new(AtomicBool::new(true)));
         }
     }
 }

@@ -233,3 +233,6 @@ impl Feed {
 fn some(value: u64) -> Option<u64> {
     (value != NONE).then_some(value)
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,6 +16,7 @@ use super::device::{DeviceHub, DeviceShared};
 use super::event::{Event, Remark};
 use super::remarks::{Remarks, RemarksToWrite, remarks};
 use super::threads::OwnThreads;
+use super::trouble::Trouble;
 use crate::{Bare, Options};
 
 /// Shared by everything of one profiler.
@@ -34,7 +35,7 @@ pub(crate) struct Hub {
     pub remarks: Remarks,
     pub threads: OwnThreads,
     /// Why the recording stopped.
-    pub trouble: Mutex<Option<String>>,
+    pub trouble: Trouble,
     /// What the writer has written, for whoever asks.
     pub so_far: Mutex<SoFar>,
     pub writer: OnceLock<Thread>,
@@ -101,7 +102,7 @@ impl Hub {
             constants: Mutex::default(),
             remarks,
             threads: OwnThreads::default(),
-            trouble: Mutex::default(),
+            trouble: Trouble::new(&options.run, options.rank),
             so_far: Mutex::default(),
             writer: OnceLock::new(),
             device: DeviceHub::new(options.device.clone()),

@@ -32,6 +32,7 @@ mod site;
 mod span;
 mod stats;
 mod threads;
+mod trouble;
 mod writer;
 
 pub use control::Requests;

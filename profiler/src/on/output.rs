@@ -1,19 +1,20 @@
 //! Where records go: the stream and iterations.csv. A disk that fails stops the recording, never the training.
 
+mod own;
 mod streams;
 
 use std::fmt::Display;
 use std::sync::Arc;
 
-use dflash_timeline::SegmentWriter;
 use dflash_timeline::record::{
     Anchor, Awaited, Counter, CounterId, DeviceAnchor, Flow, Iteration, Lane, LaneId, LaterTime, Mark, NameId,
-    OpenSpan, Sample, Severity, Span, StackSample, StreamId, Totals,
+    OpenSpan, Sample, Span, StackSample, StreamId, Totals,
 };
+use dflash_timeline::{SegmentWriter, SyncStats};
 
 use super::account::{Accounts, Source};
 use super::event::Stack;
-use super::hub::{Hub, LaneShared, lock};
+use super::hub::{Hub, LaneShared};
 use super::rows::{Rows, StageSums};
 use super::site;
 use crate::StreamKey;
@@ -25,6 +26,8 @@ pub(crate) struct Output {
     rank: u32,
     stream: Option<SegmentWriter>,
     rows: Option<Rows>,
+    /// In the stream when it failed.
+    bytes_at_failure: u64,
     /// Ids of names by site; `None`: not used yet.
     names: Vec<Option<NameId>>,
     /// Ids of the streams that were timed: a few.
@@ -36,8 +39,18 @@ pub(crate) struct Output {
 
 impl Output {
     pub(crate) fn new(hub: Arc<Hub>, stream: SegmentWriter, rows: Rows, rank: u32) -> Self {
-        let (accounts, names, streams) = (Accounts::default(), Vec::new(), Vec::new());
-        Self { hub, rank, stream: Some(stream), rows: Some(rows), names, streams, accounts, own: 0 }
+        let accounts = Accounts::default();
+        Self {
+            hub,
+            rank,
+            stream: Some(stream),
+            rows: Some(rows),
+            bytes_at_failure: 0,
+            names: Vec::new(),
+            streams: Vec::new(),
+            accounts,
+            own: 0,
+        }
     }
 
     pub(crate) fn name(&mut self, site: u32) -> NameId {
@@ -115,18 +128,6 @@ impl Output {
         self.record(Source::NOBODY, |stream| stream.mark(mark));
     }
 
-    /// A reading of the profiler's own.
-    pub(crate) fn own_sample(&mut self, name: &str, unit: &str, time_ns: i64, value: f64) {
-        self.own += 1;
-        self.sample(Source::NOBODY, name, unit, time_ns, value);
-    }
-
-    /// Something that the profiler has to say.
-    pub(crate) fn warn(&mut self, text: String) {
-        self.own += 1;
-        self.mark(&Mark { time_ns: dflash_sys::monotonic_ns(), severity: Severity::Warning, text });
-    }
-
     pub(crate) fn anchor(&mut self, anchor: &Anchor) {
         self.write(|stream| {
             stream.anchor(anchor);
@@ -152,7 +153,7 @@ impl Output {
 
     /// Bytes in the stream.
     pub(crate) fn bytes(&self) -> u64 {
-        self.stream.as_ref().map_or(0, SegmentWriter::bytes)
+        self.stream.as_ref().map_or(self.bytes_at_failure, SegmentWriter::bytes)
     }
 
     /// Number of the segment that is being written.
@@ -160,9 +161,9 @@ impl Output {
         self.stream.as_ref().map_or(0, SegmentWriter::segment)
     }
 
-    /// CPU time of the thread that syncs the stream.
-    pub(crate) fn sync_cpu_ns(&self) -> u64 {
-        self.stream.as_ref().map_or(0, |stream| stream.sync_stats().cpu_ns)
+    /// What the thread has done that syncs the stream.
+    pub(crate) fn sync_stats(&self) -> SyncStats {
+        self.stream.as_ref().map(SegmentWriter::sync_stats).unwrap_or_default()
     }
 
     /// CPU time of the thread that packs parts of iterations.csv.
@@ -226,6 +227,7 @@ impl Output {
     fn failed(&mut self, error: &dflash_timeline::Error) {
         if let Some(stream) = self.stream.take() {
             self.accounts.settle(stream.written());
+            self.bytes_at_failure = stream.bytes();
         }
         self.accounts.fail();
         self.trouble("the timeline", error);
@@ -241,8 +243,6 @@ impl Output {
 
     /// Says once per file why it ends early.
     fn trouble(&self, what: &str, error: &dyn Display) {
-        let text = format!("{what} is no longer written: {error}");
-        let mut trouble = lock(&self.hub.trouble);
-        *trouble = Some(trouble.take().map_or(text.clone(), |before| format!("{before}; {text}")));
+        self.hub.trouble.add(&format!("{what} is no longer written: {error}"));
     }
 }

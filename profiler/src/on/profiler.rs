@@ -108,10 +108,11 @@ impl Profiler {
         }
     }
 
-    /// Why the recording stopped before its end, e.g. because the disk is full; the training goes on.
+    /// Why the recording stopped before its end, e.g. because the disk is full; the training goes on. It also stands in
+    /// run.json (rank 0's, once there is room), and in the answer to `dflash ctl RUN status`.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
-        self.0.as_ref().and_then(|inner| lock(&inner.hub.trouble).clone())
+        self.0.as_ref().and_then(|inner| inner.hub.trouble.text())
     }
 
     /// Ends the recording: writes what is left and the END block. What is recorded after it is lost. Further calls give
@@ -145,10 +146,11 @@ impl Inner {
             level::ended();
             self.hub.stop.store(true, Ordering::Release);
             handle.thread().unpark();
-            match handle.join() {
-                Ok(written) => *ended = written,
-                Err(_) => *lock(&self.hub.trouble) = Some("the thread dflash-writer panicked; report this".to_owned()),
+            // A panic in it has been said by itself.
+            if let Ok(written) = handle.join() {
+                *ended = written;
             }
+            self.hub.trouble.note();
         }
         ended.totals
     }

@@ -43,6 +43,8 @@ pub(crate) struct Writer {
     out: Output,
     budget: Budget,
     constants: Constants,
+    /// What was said of the thread that syncs.
+    sync_problem: Option<String>,
     write_every: Duration,
     sample_every: Option<Duration>,
 }
@@ -73,6 +75,7 @@ impl Writer {
             map,
             budget: Budget::new(options.max_overhead),
             constants: Constants::default(),
+            sync_problem: None,
             write_every: options.write_every,
             sample_every: options.sample_every,
         })
@@ -82,7 +85,7 @@ impl Writer {
     pub(crate) fn run_or_say(self) -> Ended {
         let hub = Arc::clone(&self.hub);
         catch_unwind(AssertUnwindSafe(|| self.run())).unwrap_or_else(|panic| {
-            *lock(&hub.trouble) = Some("the thread dflash-writer panicked; report this".to_owned());
+            hub.trouble.add("the thread dflash-writer panicked; report this");
             resume_unwind(panic)
         })
     }
@@ -99,6 +102,7 @@ impl Writer {
                 self.out.anchor(&anchor());
                 self.count_made();
                 self.out.lane_totals();
+                self.hub.trouble.note();
             }
             if learned.elapsed() >= learn_every {
                 learned = Instant::now();

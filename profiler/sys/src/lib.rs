@@ -2,6 +2,8 @@
 //! stacks of running threads.
 
 mod clock;
+#[cfg(feature = "counting")]
+mod counting;
 mod dl;
 mod fork;
 mod memory;
@@ -17,6 +19,8 @@ mod thread;
 #[cfg(target_arch = "x86_64")]
 pub use clock::counter;
 pub use clock::{monotonic_ns, process_cpu_ns, realtime_ns, thread_cpu_ns};
+#[cfg(feature = "counting")]
+pub use counting::{Counting, allocations};
 pub use dl::dlopen_global;
 pub use fork::{fork_and_wait, in_forked_children};
 pub use memory::keep_freed_memory;

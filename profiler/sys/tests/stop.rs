@@ -10,10 +10,16 @@ use std::time::{Duration, Instant};
 const CHILD: &str = "DFLASH_SYS_STOP_CHILD";
 
 fn child(ignores_the_flag: bool) -> Child {
+    child_after(":", ignores_the_flag)
+}
+
+/// One that a shell starts, after it has done something.
+fn child_after(before: &str, ignores_the_flag: bool) -> Child {
     let me = std::env::current_exe().unwrap();
     let mode = if ignores_the_flag { "ignore" } else { "obey" };
-    let mut command = Command::new(me);
-    command.args(["--exact", "child_of_the_others", "--nocapture"]).env(CHILD, mode).stdout(Stdio::piped());
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{before}; exec \"$0\" --exact child_of_the_others --nocapture")]).arg(me);
+    command.env(CHILD, mode).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("ready")), "the child never got ready");
@@ -41,7 +47,7 @@ fn child_of_the_others() {
 
 #[test]
 fn the_first_signal_is_a_request() {
-    for (name, code) in [("-INT", 130), ("-TERM", 143), ("-USR1", 0)] {
+    for (name, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129), ("-USR1", 0)] {
         let mut child = child(false);
         signal(&child, name);
         assert_eq!(child.wait().unwrap().code(), Some(code));
@@ -67,6 +73,37 @@ fn a_request_in_good_time_is_not_a_first_signal() {
         std::thread::sleep(Duration::from_millis(200));
         assert_eq!(child.try_wait().unwrap(), None, "it goes on after {name}");
     }
+    signal(&child, "-TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+}
+
+/// The kernel and the shell both tell of a terminal that is gone, a service manager tells of it along with SIGTERM: the
+/// checkpoint must not be cut off by either.
+#[test]
+fn a_hang_up_is_never_a_second_signal() {
+    for first in ["-HUP", "-TERM"] {
+        let mut child = child(true);
+        for name in [first, "-HUP", "-HUP"] {
+            signal(&child, name);
+            std::thread::sleep(Duration::from_millis(200));
+            assert_eq!(child.try_wait().unwrap(), None, "it goes on after {name}");
+        }
+        signal(&child, "-TERM");
+        std::thread::sleep(Duration::from_millis(200));
+        if first == "-HUP" {
+            assert_eq!(child.try_wait().unwrap(), None, "that was the first");
+            signal(&child, "-INT");
+        }
+        assert_eq!(child.wait().unwrap().code(), Some(if first == "-HUP" { 130 } else { 143 }));
+    }
+}
+
+#[test]
+fn a_process_under_nohup_does_not_hear_of_it() {
+    let mut child = child_after("trap '' HUP", false);
+    signal(&child, "-HUP");
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(child.try_wait().unwrap(), None);
     signal(&child, "-TERM");
     assert_eq!(child.wait().unwrap().code(), Some(143));
 }

@@ -41,6 +41,19 @@ fn status_says_what_every_lane_does() {
 }
 
 #[test]
+fn what_stopped_the_recording_is_told_to_who_asks() {
+    let run = Run::with(|options| options.stream.segment_bytes = 1);
+    let _lane = Loop::start(&run.profiler, "drafter:0", Duration::from_millis(5), |_| Kind::Train);
+    std::fs::rename(run.run.timeline_dir(), run.run.path().join("gone")).unwrap();
+    until("somebody notices", || status(&run).trouble.is_some());
+    let before = status(&run);
+    let trouble = before.trouble.unwrap();
+    assert!(trouble.contains("rank0-") && Some(trouble) == run.profiler.trouble());
+    until("the training goes on", || status(&run).lanes[0].begun > before.lanes[0].begun + 3);
+    assert!(status(&run).cost.bytes >= before.cost.bytes, "what was written is not forgotten");
+}
+
+#[test]
 fn the_level_changes_and_says_who_changed_it() {
     let run = Run::start();
     let set = |level: &str| run.ask(Ask::Level { level: level.into() }).unwrap();

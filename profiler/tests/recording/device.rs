@@ -1,35 +1,13 @@
 //! Spans with a stream, on a simulated device that works in real time.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use dflash_profiler::sim::{SimClock, SimDevice, SimStream};
+use dflash_profiler::sim::{SimDevice, SimStream};
+use dflash_profiler::timeline::read_iterations;
 use dflash_profiler::timeline::record::{Span, Stream, Totals};
-use dflash_profiler::timeline::{Timeline, read_iterations};
 use dflash_profiler::{DeviceStream, Kind, Level, begin_iteration, set_level, span};
 
-use crate::support::Recording;
-
-fn device(index: i16) -> SimDevice {
-    SimDevice::new(index, SimClock::real()).offset_ns(-3_000_000_000).drift_ppm(5.0)
-}
-
-fn ms(milliseconds: u64) -> Duration {
-    Duration::from_millis(milliseconds)
-}
-
-/// A recording whose collector looks often.
-fn recording(level: Level) -> Recording {
-    Recording::with(|options| {
-        options.level = level;
-        options.write_every = ms(5);
-        options.device.poll_every = ms(1);
-        options.device.stride_below = Duration::ZERO;
-    })
-}
-
-fn spans<'a>(timeline: &'a Timeline, name: &str) -> Vec<&'a Span> {
-    timeline.spans.iter().filter(|span| timeline.name(span.name) == name).collect()
-}
+use crate::device_support::{device, ms, recording, spans};
 
 /// The simulated device places its events exactly: where the stream stood when they were recorded.
 fn check(span: &Span, begin_ns: i64, end_ns: i64) {
@@ -235,53 +213,6 @@ fn two_lanes_on_one_stream_are_told_of() {
     let told = "target:0 and drafter:0 work on the same stream of cuda:0: the device times of each include what the other did \
                 there meanwhile";
     assert_eq!(marks, [told, told]);
-}
-
-#[test]
-fn short_stages_are_timed_in_some_iterations_only() {
-    let stream = device(0).stream(0);
-    let recording = Recording::with(|options| {
-        options.write_every = ms(2);
-        options.device.poll_every = ms(1);
-        options.device.stride_below = Duration::from_millis(4);
-    });
-    let lane = recording.profiler.lane("drafter:0", "cuda:0").enter();
-    let begin = Instant::now();
-    let mut iterations = 0;
-    // Until the lane has learnt that the stage is short, and a good while on.
-    let mut last = 0;
-    while last < 100 {
-        let _iteration = begin_iteration(Kind::Train);
-        {
-            let _long = span!("long", &stream);
-            stream.work(ms(5));
-        }
-        let before = stream.records();
-        {
-            let _short = span!("short", &stream);
-            stream.work(Duration::from_micros(600));
-        }
-        // The begin may be shared with the end of `long`: the end is recorded, or not.
-        last = if stream.records() == before { last + 1 } else { last };
-        iterations += 1;
-        std::thread::sleep(ms(6));
-        assert!(begin.elapsed() < Duration::from_secs(60), "{iterations} iterations, {last} without an event");
-    }
-    drop(lane);
-    let (timeline, totals) = recording.finish();
-    assert_eq!(totals.unresolved, 0);
-    let name = "device.stride.drafter:0.short";
-    let counter = timeline.counters.iter().position(|c| c.name == name).expect("it is in the stream");
-    let stride = timeline.samples.iter().find(|s| s.counter.0 == counter as u32).unwrap().value as u64;
-    assert!([2, 4, 8].contains(&stride), "{stride}");
-    assert!(spans(&timeline, "long").iter().all(|span| span.device.is_some()));
-    let short = spans(&timeline, "short");
-    assert_eq!(short.len(), iterations, "the host's time is taken in all");
-    let timed: Vec<u64> = short.iter().filter(|s| s.device.is_some()).filter_map(|s| s.iteration).collect();
-    assert!(timed.len() < iterations && timed.iter().rev().take(5).all(|n| n % 2 == 0), "{timed:?}");
-    let rows = read_iterations(&recording.run.iterations_csv()).unwrap();
-    let known = rows.iter().filter(|row| row.stage == "short" && row.device_ns.is_some()).count();
-    assert_eq!(known, timed.len(), "empty is not 0");
 }
 
 #[test]

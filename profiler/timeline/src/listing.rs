@@ -1,8 +1,10 @@
 //! The names of segments: `rank0-000001.dft`, ….
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::error::{Error, Result};
 
@@ -29,6 +31,18 @@ pub(crate) fn segments(directory: &Path) -> Result<Vec<Listed>> {
     }
     found.sort();
     Ok(found)
+}
+
+/// When something was last written into each rank's segments, by rank.
+pub(crate) fn written_at(directory: &Path) -> Result<BTreeMap<u32, SystemTime>> {
+    let mut ranks = BTreeMap::new();
+    for Listed { rank, path, .. } in segments(directory)? {
+        // One that `keep` has deleted meanwhile is not the newest.
+        let Ok(written) = fs::metadata(&path).and_then(|found| found.modified()) else { continue };
+        let newest = ranks.entry(rank).or_insert(written);
+        *newest = written.max(*newest);
+    }
+    Ok(ranks)
 }
 
 /// Where a segment lies.

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::process;
+
 /// Version of run.json that this crate writes.
 pub const MANIFEST_SCHEMA: u32 = 1;
 
@@ -93,10 +95,21 @@ pub struct Manifest {
     pub config: serde_json::Value,
     /// The unix socket over which the attempt that runs can be controlled on its host; rank 0's.
     pub control: Option<PathBuf>,
+    /// Why its recording stopped before the attempt did, e.g. because the disk was full, in the words of rank 0's process;
+    /// `None`: it did not, as far as that could be noted.
+    pub trouble: Option<String>,
     /// How it ended, in words.
     pub outcome: Option<String>,
     /// Results by name, e.g. `tau`.
     pub results: BTreeMap<String, serde_json::Value>,
+}
+
+impl Manifest {
+    /// Whether it is a run of this machine.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        self.host == process::hostname()
+    }
 }
 
 impl Default for Manifest {
@@ -118,6 +131,7 @@ impl Default for Manifest {
             gpu_details: Vec::new(),
             config: serde_json::Value::Null,
             control: None,
+            trouble: None,
             outcome: None,
             results: BTreeMap::new(),
         }

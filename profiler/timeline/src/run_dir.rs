@@ -1,12 +1,16 @@
 //! The run directory: where everything about a run lies.
 
+mod manifest_file;
+
+use std::collections::BTreeMap;
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::error::{Error, Result};
-use crate::manifest::{MANIFEST_SCHEMA, Manifest, State};
-use crate::{process, utc};
+use crate::manifest::{Manifest, State};
+use crate::{listing, process, utc};
 
 /// A run's directory, with its run.json.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,44 +119,18 @@ impl RunDir {
         self.path.join("timeline")
     }
 
+    /// When something was last written into each rank's timeline, as the file system says.
+    ///
+    /// # Errors
+    /// If the timeline's directory cannot be listed.
+    pub fn written_at(&self) -> Result<BTreeMap<u32, SystemTime>> {
+        listing::written_at(&self.timeline_dir())
+    }
+
     /// Where checkpoints lie.
     #[must_use]
     pub fn checkpoints(&self) -> PathBuf {
         self.path.join("checkpoints")
-    }
-
-    /// Reads run.json.
-    pub fn manifest(&self) -> Result<Manifest> {
-        let path = self.path.join("run.json");
-        let text = fs::read_to_string(&path).map_err(Error::io(&path, "read it"))?;
-        let manifest: Manifest = serde_json::from_str(&text).map_err(|e| Error::Manifest {
-            path: path.clone(),
-            line: e.line(),
-            column: e.column(),
-            problem: e.to_string(),
-        })?;
-        if manifest.schema > MANIFEST_SCHEMA {
-            return Err(Error::TooNew { path, version: manifest.schema, known: MANIFEST_SCHEMA });
-        }
-        Ok(manifest)
-    }
-
-    /// Replaces run.json; whoever reads it meanwhile sees the old one or the new one, whole.
-    pub fn write_manifest(&self, manifest: &Manifest) -> Result<()> {
-        let (path, beside) = (self.path.join("run.json"), self.path.join(format!(".run.json.{}", std::process::id())));
-        let text = serde_json::to_string_pretty(manifest).map_err(|e| Error::Io {
-            path: path.clone(),
-            action: "write it",
-            source: e.into(),
-        })?;
-        let write = || {
-            let mut file = fs::File::create(&beside)?;
-            file.write_all(text.as_bytes())?;
-            file.write_all(b"\n")?;
-            file.sync_all()?;
-            fs::rename(&beside, &path)
-        };
-        write().map_err(Error::io(&path, "write it"))
     }
 
     /// Where the run stands: as its manifest says, unless that says running and the process is gone.
@@ -160,7 +138,7 @@ impl RunDir {
     /// Only this machine's processes can be asked; a run on another host is believed.
     pub fn state(&self) -> Result<State> {
         let manifest = self.manifest()?;
-        let asked = manifest.state == State::Running && manifest.host == process::hostname();
+        let asked = manifest.state == State::Running && manifest.is_here();
         let gone = match process::start_ticks(manifest.pid) {
             None => true,
             Some(ticks) => manifest.pid_start.is_some_and(|start| start != ticks),

@@ -116,3 +116,29 @@ impl Shared {
 pub(crate) fn own_cpu_ns() -> Option<u64> {
     fs::read_to_string("/proc/thread-self/schedstat").ok()?.split_whitespace().next()?.parse().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use super::Syncer;
+
+    #[test]
+    fn what_cannot_be_synced_is_said_and_the_next_file_is_synced() {
+        let mut syncer = Syncer::start(Duration::ZERO);
+        let wait_for = |syncer: &Syncer, what: fn(&super::SyncStats) -> bool| {
+            let begin = Instant::now();
+            while !what(&syncer.stats()) {
+                assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", syncer.stats());
+                thread::sleep(Duration::from_millis(1));
+            }
+        };
+        syncer.tick(&File::open("/dev/null").unwrap());
+        wait_for(&syncer, |stats| stats.problem.is_some());
+        assert_eq!(syncer.stats().synced, 0);
+        syncer.finished(tempfile::tempfile().unwrap());
+        wait_for(&syncer, |stats| stats.synced == 1);
+    }
+}

@@ -69,7 +69,7 @@ struct Row<'a> {
 /// | share | fraction, 0 to 1 | host time ÷ that of all the lane's iterations |
 /// | device_iterations | | iterations with a device time; the device columns are empty without one |
 /// | device_total_ns … device_max_ns | ns | the same of device time, over the iterations that have one |
-/// | hint | | what both clocks say: `async`, `sync`, `hidden sync`, `in step`, `launch-bound`; empty where they say nothing |
+/// | hint | | what both clocks say: `async`, `sync`, `hidden sync`, `held back`, `in step`, `launch-bound`; empty where they say nothing |
 /// | host_p90_ns, host_p99_ns, device_p90_ns, device_p99_ns | ns | further percentiles, of the same iterations |
 ///
 /// # Errors

@@ -22,6 +22,8 @@ pub struct RunFacts {
     pub commit: Option<String>,
     /// Acceptance length, if it was measured.
     pub tau: Option<f64>,
+    /// Why its recording stopped before the run did; `None`: it did not, as far as is known.
+    pub trouble: Option<String>,
     /// How it ended, in words.
     pub outcome: Option<String>,
 }
@@ -32,10 +34,11 @@ impl RunFacts {
     /// # Errors
     /// If the manifest cannot be read.
     pub fn of(run: &RunDir) -> Result<Self> {
-        let manifest = run.manifest()?;
+        let (manifest, state) = (run.manifest()?, run.state()?);
         Ok(Self {
             name: run.name(),
-            state: run.state()?.as_str().to_owned(),
+            state: state.as_str().to_owned(),
+            trouble: crate::trouble(run, &manifest, state),
             tau: number(&manifest, "tau"),
             host: manifest.host,
             gpus: manifest.gpus,

@@ -2,7 +2,8 @@
 
 use super::Report;
 use super::sections::{Section, sections};
-use super::table::{HEADINGS, MOST_ROWS, cells, foot, head, lane_title, more_rows, total_cells, warnings};
+use super::table::{HEADINGS, MOST_ROWS, cells, foot, head, lane_title, more_rows, total_cells};
+use super::warnings::warnings;
 use crate::text::harmless;
 use std::fmt::Write as _;
 
@@ -13,7 +14,7 @@ pub fn markdown(report: &Report) -> String {
     for line in head(report) {
         let _ = writeln!(text, "{}\n", escaped(&line));
     }
-    for warning in warnings(&report.losses) {
+    for warning in warnings(report) {
         let _ = writeln!(text, "> **Warning:** {}\n", escaped(&warning));
     }
     for lane in &report.stages.lanes {

@@ -1,7 +1,8 @@
 //! The report as a table for people.
 
+use super::Report;
 use super::sections::sections;
-use super::{Losses, Report};
+use super::warnings::warnings;
 use crate::stages::{Hint, LaneTable, RESIDUE, StageRow, TOTAL, is_wait};
 use crate::stats::Stats;
 use crate::text::{Grid, Look, Style, UNKNOWN, bar, duration, grouped, harmless, milliseconds, percent};
@@ -20,7 +21,7 @@ pub fn table(report: &Report, look: Look) -> String {
     for line in head(report) {
         let _ = writeln!(text, "{}", look.paint(Style::Bold, &line));
     }
-    for warning in warnings(&report.losses) {
+    for warning in warnings(report) {
         let _ = writeln!(text, "{}", look.paint(Style::Yellow, &format!("warning: {warning}")));
     }
     for lane in &report.stages.lanes {
@@ -86,39 +87,6 @@ pub(super) fn nothing(report: &Report) -> &'static str {
     } else {
         "no finished iteration was recorded yet"
     }
-}
-
-/// What a reader must know before trusting the numbers.
-pub(super) fn warnings(losses: &Losses) -> Vec<String> {
-    let mut lines = Vec::new();
-    if losses.expired > 0 {
-        let records = grouped(losses.expired);
-        lines.push(format!("`keep` has deleted {records} older records: what follows is about the rest"));
-    }
-    if !losses.ended {
-        lines.push("the timeline has no end yet: the run goes on, or it died and its last moments are lost".into());
-    }
-    if losses.bad_blocks > 0 || losses.skipped_bytes > 0 {
-        let (blocks, bytes) = (grouped(losses.bad_blocks), grouped(losses.skipped_bytes));
-        lines.push(format!("the timeline is torn: {blocks} damaged blocks, {bytes} bytes skipped"));
-    }
-    lines.extend(losses.problems.iter().take(5).map(|problem| harmless(problem)));
-    if losses.problems.len() > 5 {
-        lines.push(format!("and {} problems more (see --format json)", losses.problems.len() - 5));
-    }
-    if losses.totals.dropped > 0 {
-        lines.push(format!(
-            "{} records were lost because the profiler could not keep up",
-            grouped(losses.totals.dropped)
-        ));
-    }
-    if losses.strays > 0 && losses.ended {
-        lines.push(format!("{} spans belong to iterations whose record is lost", grouped(losses.strays)));
-    }
-    if losses.overfull > 0 {
-        lines.push(format!("{} iterations are shorter than their stages together", grouped(losses.overfull)));
-    }
-    lines
 }
 
 /// A lane's heading.
@@ -236,8 +204,9 @@ pub(super) fn foot(report: &Report) -> Vec<String> {
 }
 
 /// What the hints mean.
-const LEGEND: [&str; 3] = [
+const LEGEND: [&str; 4] = [
     "hints: async: the host runs ahead; sync: it waits for the device and says so; launch-bound: the device waits for it",
-    "hint hidden sync: both take as long, and the device had been behind: something waits for it unsaid",
+    "hint hidden sync: both take as long, the device had been behind and is no more: something waits for it unsaid",
+    "hint held back: both take as long, the device is behind all along: its launch queue is full, as it may be",
     "hint in step: both take as long, level at both ends: an unsaid wait, or a device that runs dry (a kernel capture tells)",
 ];

@@ -104,13 +104,7 @@ impl Lane {
                 self.touched.push(at);
             }
             let first = node.now.is_none();
-            let sums = node.now.get_or_insert_default();
-            if let Some(device) = span.device.filter(|_| first) {
-                sums.lag_ns = device.begin_ns.saturating_sub(span.begin_ns);
-            }
-            add(&mut sums.host_ns, span.duration_ns);
-            add(&mut sums.device_ns, span.device.map_or(0, |device| device.duration_ns));
-            sums.untimed |= span.device.is_none();
+            node.now.get_or_insert_default().take(span, first);
         }
     }
 
@@ -210,10 +204,12 @@ impl Lane {
             let host = node.host.stats();
             let stage = timeline.name(place.name);
             let (host_ns, on_device) = (host.total_ns, node.device.as_mut());
-            let (ratio, lag, pairs, longest_ns) = on_device.as_ref().map_or((None, None, 0, 0), |found| {
-                (found.ratios.median(), found.lags.median(), found.ratios.len(), found.longest_ns)
-            });
-            let evidence = Evidence { stage, ratio, lag, pairs, longest_ns, host_ns, sync_ns };
+            let mut evidence = Evidence { stage, host_ns, sync_ns, ..Evidence::default() };
+            if let Some(found) = &on_device {
+                (evidence.ratio, evidence.lag, evidence.left) =
+                    (found.ratios.median(), found.lags.median(), found.left.median());
+                (evidence.pairs, evidence.longest_ns) = (found.ratios.len(), found.longest_ns);
+            }
             let row = StageRow {
                 hint: evidence.hint(),
                 stage: stage.to_owned(),

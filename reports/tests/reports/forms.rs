@@ -1,7 +1,7 @@
 //! The report's forms.
 
 use crate::support::{Builder, MS, small_run};
-use dflash_reports::report::{Report, markdown, stages_csv, table};
+use dflash_reports::report::{Charts, Report, RunFacts, html, markdown, stages_csv, table};
 use dflash_reports::stages::Window;
 use dflash_reports::text::Look;
 use dflash_reports::timeline::Timeline;
@@ -164,6 +164,33 @@ fn losses_and_damage_are_said_loudly() {
     warning: rank0-000001.dft: offset 512: bad CRC
     warning: 7 records were lost because the profiler could not keep up
     ");
+}
+
+/// A timeline without an end means one thing while the run goes on, and another once it is over.
+#[test]
+fn a_recording_that_stopped_before_its_run_is_said_in_every_form() {
+    let mut timeline = small_run();
+    timeline.health.ended = false;
+    let mut report = report(&timeline);
+    let warnings = |report: &Report| {
+        let text = table(report, Look::default());
+        text.lines().filter(|line| line.starts_with("warning")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let of = |state: &str, trouble: Option<&str>| {
+        let (state, trouble) = (state.to_owned(), trouble.map(str::to_owned));
+        Some(RunFacts { name: "full".into(), state, trouble, ..RunFacts::default() })
+    };
+    report.run = of("running", None);
+    assert_eq!(warnings(&report), ["warning: the timeline has no end yet: the run goes on"]);
+    report.run = of("died", None);
+    assert_eq!(warnings(&report), ["warning: the timeline has no end: the run died, and its last moments are lost"]);
+    report.run = of("finished", Some("the timeline is no longer written: no\u{1b} room"));
+    let stopped = "the recording is incomplete: the timeline is no longer written: no\u{fffd} room";
+    let no_end = "the timeline has no end, though the run has: its recording stopped before";
+    assert_eq!(warnings(&report), [format!("warning: {stopped}"), format!("warning: {no_end}")]);
+    assert!(markdown(&report).contains(&format!("> **Warning:** {stopped}")), "{}", markdown(&report));
+    assert!(html(&report, &Charts::default()).contains(stopped));
+    assert!(report.json().unwrap().contains("\"trouble\": \"the timeline is no longer written"));
 }
 
 #[test]

@@ -22,6 +22,21 @@ fn hints_stand_beside_their_stages() {
     assert_eq!((hint("drafter.wait"), hint("drafter.step")), (None, None), "three device times are too few");
 }
 
+/// A host whose launch queue is full launches as fast as the device works: that is no wait to be looked for. A wait at the
+/// end of the stage leaves the device level with the host.
+#[test]
+fn a_full_launch_queue_is_no_hidden_sync() {
+    let mut b = Builder::new().lane_on("drafter:0", "cuda:0");
+    for _ in 0..10 {
+        b = b.iteration(Kind::Train, 0, |b| {
+            b.launched("drafter.forward", 10 * MS, 6 * MS, 10 * MS).launched("drafter.clip", 10 * MS, 2 * MS, 8 * MS);
+        });
+    }
+    let table = stage_table(&b.timeline, &all());
+    let hint = |stage| table.lanes[0].stage(stage).unwrap().hint;
+    assert_eq!((hint("drafter.forward"), hint("drafter.clip")), (Some(Hint::HeldBack), Some(Hint::HiddenSync)));
+}
+
 #[test]
 fn sampled_device_times_are_averaged_over_those_that_there_are() {
     let table = stage_table(&on_gpu().timeline, &all());

@@ -1,5 +1,6 @@
 //! A run's directory, looked at again and again.
 
+mod asking;
 mod back;
 
 use std::path::Path;
@@ -7,6 +8,7 @@ use std::{fs, io};
 
 use dflash_reports::timeline::{self, Manifest, RunDir, State as RunState, Tail, Timeline};
 
+use self::asking::Asking;
 use super::keep::Keep;
 use super::metrics::Metrics;
 use super::past::{Past, Reading, Stretch};
@@ -31,6 +33,7 @@ pub struct RunSource {
     count: usize,
     past: Option<Past>,
     reading: Option<Reading>,
+    asking: Asking,
     /// What could not be read is not tried again while it is looked at.
     failed: Option<Stretch>,
 }
@@ -95,9 +98,22 @@ impl RunSource {
         let recording = Recording::open(&run, state, count)?;
         let (name, host) = (run.name(), hostname());
         let (metrics, problems) = (Metrics::of(run.metrics_csv()), Vec::new());
-        let (past, reading, failed) = (None, None, None);
-        let mut source =
-            Self { run, name, recording, manifest, state, metrics, problems, host, count, past, reading, failed };
+        let (past, reading, failed, asking) = (None, None, None, Asking::default());
+        let mut source = Self {
+            run,
+            name,
+            recording,
+            manifest,
+            state,
+            metrics,
+            problems,
+            host,
+            count,
+            past,
+            reading,
+            asking,
+            failed,
+        };
         source.poll();
         Ok(source)
     }
@@ -142,6 +158,9 @@ impl RunSource {
         if self.state == RunState::Running && before != RunState::Running {
             self.recording = Recording::open(&self.run, self.state, self.count)?;
             return self.look();
+        }
+        if self.manifest.trouble.is_none() {
+            self.manifest.trouble = self.asking.poll(&self.run, &self.manifest, self.state);
         }
         Ok(())
     }

@@ -74,6 +74,16 @@ impl SeveralSource {
         let parts = self.runs.iter().map(|run| (run.run(), run.timeline().unwrap_or(&nothing)));
         (self.timeline, self.places) = joined(parts);
         self.problems = self.runs.iter().flat_map(|run| run.problems().iter().cloned()).collect();
+        // That of the run that speaks for all is said as one run's is.
+        let head = self.head().map(RunSource::run);
+        let others = self.runs.iter().filter(|run| Some(run.run()) != head);
+        let stopped: Vec<String> = others
+            .filter_map(|run| {
+                let (name, trouble) = (run.run().name(), run.manifest().trouble.as_ref()?);
+                Some(format!("{name}: the recording is incomplete: {trouble}"))
+            })
+            .collect();
+        self.problems.extend(stopped);
         let apart = self.places.iter().filter(|place| !place.aligned);
         self.problems.extend(apart.map(|place| {
             format!("{}: its clock cannot be compared to the first run's, so its times mean nothing here", place.run)

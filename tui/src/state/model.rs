@@ -144,6 +144,9 @@ impl Model {
         let run = Run::new(input.name, input.manifest, (input.state, input.here), age, input.now_unix_ns);
         let mut losses = Losses::new(timeline, run.is_live(), input.manifest.started_unix_ns);
         losses.problems.extend_from_slice(input.problems);
+        if let Some(trouble) = &run.trouble {
+            losses.problems.insert(0, format!("the recording is incomplete: {trouble}"));
+        }
         let (metrics, logged) = (input.metrics.to_vec(), input.logged);
         let mut model = Self { run, losses, metrics, logged, ..Self::default() };
         if let Some((first, newest)) = extent {

@@ -42,6 +42,8 @@ pub struct Run {
     pub state: &'static str,
     /// How it ended, in the run's own words.
     pub outcome: Option<String>,
+    /// Why its recording stopped before the run did; `None`: it did not, as far as is known.
+    pub trouble: Option<String>,
     /// From its start to its end, or until now; `None` if the manifest does not tell.
     pub elapsed: Option<Duration>,
     /// Since the newest record; `None` if there is none or no clock anchor.
@@ -75,6 +77,7 @@ impl Run {
             liveness,
             state: state.as_str(),
             outcome: manifest.outcome.clone(),
+            trouble: manifest.trouble.clone(),
             elapsed: elapsed(manifest, liveness, age, now),
             age,
             tau: manifest.results.get("tau").and_then(|tau| tau.as_f64()),

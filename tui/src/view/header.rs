@@ -71,6 +71,9 @@ fn health(model: &Model) -> Vec<Field> {
     if run.liveness == Liveness::NoRun {
         return fields;
     }
+    if run.trouble.is_some() {
+        fields.push(Field::new("", "INCOMPLETE".to_owned(), Tone::Bad));
+    }
     let lost = if model.losses.is_none() { Tone::Plain } else { Tone::Bad };
     fields.push(Field::new("", model.losses.words(), lost));
     // How long ago a run has ended is not its business: a picture of it stays the same.

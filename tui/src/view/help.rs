@@ -10,7 +10,7 @@ use super::write::{self, piece};
 use crate::state::{Extent, State};
 
 /// What stands on the left, and what it means; an empty left side is a heading.
-pub const LINES: [(&str, &str); 53] = [
+pub const LINES: [(&str, &str); 54] = [
     ("", "Keys"),
     ("1 to 9, Tab", "the views"),
     ("q, Ctrl-C", "quit"),
@@ -60,6 +60,7 @@ pub const LINES: [(&str, &str); 53] = [
     ("died", "run.json says running, the process is gone"),
     ("lost", "records dropped because the disk or a ring was full"),
     ("bad block", "a part of the timeline that failed its checksum"),
+    ("INCOMPLETE", "a full disk, or a hang: the red line says which"),
     ("torn", "the run ended without writing its timeline's end"),
     ("last block", "age of the newest record"),
     ("detail from", "what is older was deleted on purpose"),

@@ -35,6 +35,21 @@ fn a_question_a_text_and_an_answer_stand_above_the_keys() {
 }
 
 #[test]
+fn a_recording_that_has_stopped_is_said_with_its_reason() {
+    let mut scene = Scene::pipeline();
+    scene.manifest.trouble =
+        Some("the timeline is no longer written: rank0-000001.dft: No space left on device".into());
+    let text = frame_text(&frame(&mut scene.show(), USUAL, NO_COLOR));
+    assert!(text.contains("INCOMPLETE"), "{text}");
+    assert!(
+        text.contains("the recording is incomplete: the timeline is no longer written: rank0-000001.dft: No"),
+        "{text}"
+    );
+    let small = frame_text(&frame(&mut scene.show(), SMALL, NO_COLOR));
+    assert!(small.contains("INCOMPLETE"), "{small}");
+}
+
+#[test]
 fn a_baseline_adds_its_column() {
     let scene = Scene::pipeline();
     let mut state = scene.show_view(View::Stages);

@@ -71,10 +71,8 @@ impl Server {
         let identity = fs::symlink_metadata(&path).ok().map(|found| (found.dev(), found.ino()));
         let ear = UnixStream::from(OwnedFd::from(listener.try_clone().map_err(says)?));
         if control.rank == 0 {
-            let run = &control.run;
-            let mut manifest = run.manifest().map_err(|error| error.to_string())?;
-            manifest.control = Some(path.clone());
-            run.write_manifest(&manifest).map_err(|error| error.to_string())?;
+            let told = control.run.amend_manifest(|manifest| manifest.control = Some(path.clone()));
+            told.map_err(|error| error.to_string())?;
         }
         let (desk, control) = (Arc::new(Desk::default()), Arc::clone(control));
         let work = {

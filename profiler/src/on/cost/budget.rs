@@ -78,3 +78,51 @@ fn lower(level: Level) -> Option<Level> {
         Level::Layers => Some(Level::Stages),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use dflash_timeline::record::{Iteration, Kind, LaneId};
+
+    use super::super::super::event::Pairing;
+    use super::super::pairs::LaneCost;
+    use super::{Budget, TAIL};
+    use crate::Level;
+
+    /// A lane with pairs whose instrumented iterations take so much longer than the bare ones, in percent.
+    fn lane(percents: impl Iterator<Item = f64>) -> LaneCost {
+        let mut cost = LaneCost::default();
+        for (pair, percent) in (0..).zip(percents) {
+            let iteration = |number, kind, ns: f64| Iteration {
+                lane: LaneId(0),
+                number,
+                kind,
+                begin_ns: 0,
+                duration_ns: ns as u64,
+                cpu_ns: None,
+                tokens: None,
+            };
+            cost.iteration(&iteration(2 * pair, Kind::Bare, 1e9), Pairing::First { bare: true });
+            let with = iteration(2 * pair + 1, Kind::Train, 1e9 * (1.0 + percent / 100.0));
+            cost.iteration(&with, Pairing::Second { bare: false });
+        }
+        cost
+    }
+
+    /// What is said of a lane, at the level `layers` with half a percent allowed.
+    fn said(percents: impl Iterator<Item = f64>) -> Option<String> {
+        let mut budget = Budget { max_overhead: 0.005, below: Level::Layers, measured: Level::Layers };
+        budget.check("drafter:0", &mut lane(percents))
+    }
+
+    #[test]
+    fn the_level_falls_only_where_all_of_the_interval_lies_above() {
+        let noise = |mean: f64, width: f64| (0..40).map(move |i| mean + width * (f64::from(i % 20) / 9.5 - 1.0));
+        assert_eq!(said(noise(0.2, 0.1)), None, "below");
+        assert_eq!(said(noise(0.7, 3.0)), None, "the mean lies above, and the interval reaches below");
+        assert_eq!(said(noise(2.0, 0.5).take(6)), None, "six pairs are not sure enough");
+        let (low, high) = lane(noise(2.0, 0.5)).certain(TAIL).expect("forty pairs are enough");
+        assert!(0.005 < low && low < 0.02 && 0.02 < high);
+        let text = said(noise(2.0, 0.5)).expect("it is lowered");
+        assert!(text.contains("more than the 0.50 % of max_overhead; the level is now `stages`"), "{text}");
+    }
+}

@@ -10,9 +10,16 @@ use crate::on::account::Source;
 impl Writer {
     pub(super) fn sample(&mut self) {
         let cpu_ns = dflash_sys::thread_cpu_ns() + self.hub.device.cpu_ns.load(Ordering::Relaxed);
+        let synced = self.out.sync_stats();
+        if synced.problem != self.sync_problem {
+            let text =
+                synced.problem.as_ref().map(|problem| format!("the timeline cannot be brought to the disk: {problem}"));
+            text.into_iter().for_each(|text| self.out.warn(text));
+            self.sync_problem = synced.problem;
+        }
         let readings = [
             ("profiler.cpu", "ns", cpu_ns as f64),
-            ("profiler.sync.cpu", "ns", self.out.sync_cpu_ns() as f64),
+            ("profiler.sync.cpu", "ns", synced.cpu_ns as f64),
             ("profiler.pack.cpu", "ns", self.out.pack_cpu_ns() as f64),
             ("profiler.bytes", "bytes", self.out.bytes() as f64),
         ];

@@ -61,6 +61,17 @@ impl Client {
         Ok(Self { stream: BufReader::new(stream), by: by.to_owned() })
     }
 
+    /// Waits no longer than this for each line of an answer.
+    ///
+    /// # Errors
+    /// If the system refuses, as it does for no time at all.
+    pub fn patient_for(self, patience: Duration) -> Result<Self> {
+        let lost = |source| Error::Lost { source };
+        self.stream.get_ref().set_read_timeout(Some(patience)).map_err(lost)?;
+        self.stream.get_ref().set_write_timeout(Some(patience)).map_err(lost)?;
+        Ok(self)
+    }
+
     /// Asks, and waits for the answer. `progress` is told what the run waits for meanwhile.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ mod clocks;
 mod csv;
 mod damage;
 mod faults;
+mod full;
 mod fuzz;
 mod golden;
 mod keep;

@@ -1,7 +1,8 @@
 //! The page's frame: head, style, sections, foot; and the escaping that everything goes through.
 
 use crate::report::Report;
-use crate::report::table::{foot, head as lines, warnings};
+use crate::report::table::{foot, head as lines};
+use crate::report::warnings::warnings;
 use crate::text::{UNKNOWN, duration, grouped, harmless};
 use std::fmt::Write as _;
 
@@ -74,7 +75,7 @@ pub(super) fn head(page: &mut Page, report: &Report, problems: &[String]) {
     for line in lines(report).iter().skip(1) {
         page.element("p", "verdict", line);
     }
-    for warning in warnings(&report.losses).iter().chain(problems) {
+    for warning in warnings(report).iter().chain(problems) {
         page.element("p", "warning", warning);
     }
     page.raw("</header>");

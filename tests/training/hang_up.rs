@@ -1,0 +1,50 @@
+//! A connection that breaks: the training behind it ends with what it has learnt, unless it was told to stay.
+
+use super::running::Training;
+use super::tiny::Place;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+fn manifest(run: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(run.join("run.json")).unwrap()).unwrap()
+}
+
+fn signal(run: &Path, name: &str) {
+    let pid = manifest(run)["pid"].to_string();
+    assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
+}
+
+#[test]
+fn a_training_whose_terminal_is_gone_ends_with_129_and_keeps_what_it_has_learnt() {
+    let place = Place::new();
+    let training = Training::start(&place);
+    let run = training.run.clone();
+    // The kernel tells of it, and then the shell.
+    signal(&run, "-HUP");
+    signal(&run, "-HUP");
+    assert_eq!(training.end(), Some(129));
+    assert_eq!(manifest(&run)["state"], "stopped");
+    assert!(run.join("checkpoints/export/model.safetensors").is_file());
+}
+
+#[test]
+fn under_nohup_it_goes_on() {
+    let place = Place::new();
+    let mut training = Training::with(&place, |command| {
+        let program = command.get_program().to_owned();
+        let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(program).args(arguments);
+        shell.current_dir(place.path("."));
+        *command = shell;
+    });
+    signal(&training.run, "-HUP");
+    training.wait_for_a_step();
+    training.wait_for_a_step();
+    let run = training.run.clone();
+    assert_eq!(manifest(&run)["state"], "running");
+    signal(&run, "-TERM");
+    assert_eq!(training.end(), Some(143));
+}
