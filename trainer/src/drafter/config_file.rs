@@ -73,6 +73,8 @@ impl DrafterConfig {
 fn note_rules(sliding: Sliding, json: &mut Value) {
     if !sliding.causal {
         json["sliding_window_non_causal"] = true.into();
+        // As vLLM reads it, of z-lab's layout; full layers are not causal in any case.
+        json["causal"] = false.into();
     }
     if sliding.rule == WindowRule::Anchor {
         json["sliding_window_rule"] = "anchor".into();
@@ -146,7 +148,7 @@ impl Fields {
             Some("anchor") => WindowRule::Anchor,
             _ => WindowRule::Slot,
         };
-        let causal = !d["sliding_window_non_causal"].as_bool().unwrap_or(false);
+        let causal = d["sliding_window_non_causal"] != true && d["causal"] != false && self.json["is_causal"] != false;
         Ok(Some(Sliding { window: self.integer(window, "sliding_window", 1)?, rule, causal }))
     }
 

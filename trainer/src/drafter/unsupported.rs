@@ -54,17 +54,13 @@ fn sizes_agree(path: &Path, json: &Value) -> Result<(), ModelError> {
     Err(ModelError::Config { path: path.into(), message })
 }
 
-/// One word for all layers, which here follow their types: sliding ones are causal, full ones are not.
+/// One word for all layers; full ones always see their whole block here.
 fn causal(path: &Path, json: &Value) -> Result<(), ModelError> {
     let types = json["layer_types"].as_array().map_or(&[][..], Vec::as_slice);
-    let (full, sliding) = ("full_attention", "sliding_attention");
-    let other = |causal: bool| match causal {
-        true => types.is_empty() || types.iter().any(|t| t == full),
-        false => types.iter().any(|t| t == sliding),
-    };
+    let any_full = types.is_empty() || types.iter().any(|kind| kind == "full_attention");
     for (field, value) in [("is_causal", &json["is_causal"]), ("causal", &json["dflash_config"]["causal"])] {
-        if value.as_bool().is_some_and(other) {
-            return unsupported(path, format!("{field} = {value}"), "causal sliding layers, full ones that are not");
+        if *value == Value::Bool(true) && any_full {
+            return unsupported(path, format!("{field} = true"), "full layers that see their whole block");
         }
     }
     Ok(())
@@ -112,7 +108,7 @@ mod tests {
             (json!({ "speculators_model_type": "dflash" }), "the layout of speculators is not supported"),
             (json!({ "block_size": 16, "dflash_config": { "block_size": 8 } }), "`block_size` is 16 and"),
             (json!({ "dflash_config": { "causal": true } }), "causal = true is not supported"),
-            (json!({ "is_causal": false, "layer_types": ["sliding_attention"] }), "is_causal = false is not supported"),
+            (json!({ "is_causal": true, "layer_types": ["full_attention"] }), "is_causal = true is not supported"),
         ] {
             let message = said(config);
             assert!(message.starts_with("config.json: ") && message.contains(named), "{message}");
