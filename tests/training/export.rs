@@ -96,6 +96,54 @@ fn any_drafters_directory_is_evaluated_and_trained_on() {
     place.ok(&["train", "--resume", run, "--steps", "3"]);
 }
 
+/// What published directories have in their config.json, and ours has not.
+#[test]
+fn published_layouts_old_and_new_are_read_alike() {
+    let place = Place::new();
+    place.ok(&["prepare", "tiny.toml"]);
+    let run = train(&place, &["tiny.toml", "--steps", "4"]);
+    place.ok(&["export", run.to_str().unwrap(), "-o", "drafter"]);
+    let file = place.path("drafter/config.json");
+    let own: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let arguments = ["eval", "drafter", "--config", "tiny.toml", "--control-prompts", "0"];
+    let figures = || {
+        let told: Value = serde_json::from_str(&place.ok(&[&arguments[..], &["--json"]].concat())).unwrap();
+        ["tau", "histogram", "tokens", "equal"].map(|name| told["trained"][name].clone())
+    };
+    let want = figures();
+    let write = |change: &dyn Fn(&mut Value)| {
+        let mut config = own.clone();
+        change(&mut config);
+        fs::write(&file, config.to_string()).unwrap();
+    };
+    let without = |config: &mut Value, names: &[&str]| {
+        names.iter().for_each(|name| drop(config.as_object_mut().unwrap().remove(*name)));
+    };
+    // Of Qwen3's time: code beside it, the block size at the top alone.
+    fs::write(place.path("drafter/dflash.py"), "class DFlashDraftModel: ...").unwrap();
+    write(&|config| {
+        without(&mut config["dflash_config"], &["block_size"]);
+        without(config, &["rope_parameters", "dtype", "layer_types", "sliding_window"]);
+        config["auto_map"] = serde_json::json!({ "AutoModel": "dflash.DFlashDraftModel" });
+    });
+    assert_eq!(figures(), want);
+    // Of Qwen3.5's: in dflash_config alone.
+    write(&|config| without(config, &["block_size", "torch_dtype", "rope_theta", "rope_scaling"]));
+    assert_eq!(figures(), want);
+    for (change, named) in [
+        (
+            &(|config: &mut Value| config["num_target_layers"] = 7.into()) as &dyn Fn(&mut Value),
+            "num_target_layers is 7",
+        ),
+        (&|config| config["dflash_config"]["block_size"] = 2.into(), "`block_size` is 4 and"),
+        (&|config| config["dflash_config"]["use_swa"] = true.into(), "use_swa = true is not supported"),
+    ] {
+        write(change);
+        let refused = place.fails(2, &arguments);
+        assert!(refused.contains("drafter/config.json: ") && refused.contains(named), "{refused}");
+    }
+}
+
 #[test]
 fn sliding_layers_of_a_given_drafter_do_not_win_in_silence() {
     let place = Place::new();

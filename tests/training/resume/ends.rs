@@ -22,9 +22,18 @@ fn too_many_skipped_steps_leave_a_last_checkpoint() {
     place.ok(&["prepare", "tiny.toml"]);
     let log = place.fails(4, &["train", "tiny.toml", "--steps", "100", "--set", "eval.every=15"]);
     assert!(log.contains("10 steps in a row up to step 15 "), "{log}");
+    // Each is told with its batch, and counted.
+    let told: Vec<_> = log.lines().filter_map(|line| line.split_once(" is skipped: its loss is ")).collect();
+    assert_eq!(told.len(), 10, "{log}");
+    for (_, rest) in told {
+        let ids: Vec<_> = rest.split_once("; samples ").unwrap().1.split(", ").collect();
+        assert!(ids.len() == 2 && ids.iter().all(|id| id.starts_with('p')), "{rest}");
+    }
     let run = only_run(&place);
     assert_eq!(steps(&run), ["step-000015"]);
     let metrics = fs::read_to_string(run.join("metrics.csv")).unwrap();
+    let column = metrics.lines().next().unwrap().split(',').position(|name| name == "skipped").unwrap();
+    assert_eq!(metrics.lines().last().unwrap().split(',').nth(column), Some("10"), "{metrics}");
     assert_eq!(metrics.lines().last().unwrap().split(',').nth(2), Some("15"), "its row did not wait in vain");
     let init = run.join("checkpoints/step-000015/export");
     let init = init.strip_prefix(place.path("")).unwrap();

@@ -65,3 +65,35 @@ pub fn copy(from: &Path, dir: &Path) -> Result<(), CheckpointError> {
         compare(part, &drafter)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_export_that_comes_back_otherwise_is_refused() {
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data/decode/qwen3_b8");
+        let drafter = drafter::load(&data.join("drafter"), Kind::BFloat16, Device::Cpu).unwrap();
+        let target = TargetConfig::load(&data.join("target")).unwrap();
+        let place = tempfile::tempdir().unwrap();
+        let dir = place.path().join("drafter");
+        export(&drafter, &target, &dir).unwrap();
+        let said = |file: &str, bytes: &[u8]| {
+            let whole = fs::read(dir.join(file)).unwrap();
+            fs::write(dir.join(file), bytes).unwrap();
+            let error = compare(&dir, &drafter).unwrap_err().to_string();
+            fs::write(dir.join(file), whole).unwrap();
+            error
+        };
+        let mut weights = fs::read(dir.join("model.safetensors")).unwrap();
+        let end = weights.len();
+        assert!(said("model.safetensors", &weights[..end - 2]).contains("no complete safetensors file"));
+        // One bit of the last number.
+        weights[end - 2] ^= 1;
+        assert!(said("model.safetensors", &weights).contains("comes back with other values"));
+        let config = fs::read_to_string(dir.join("config.json")).unwrap();
+        let other = config.replace("\"mask_token_id\": 25", "\"mask_token_id\": 26");
+        assert!(said("config.json", other.as_bytes()).contains("comes back with another shape"));
+        compare(&dir, &drafter).unwrap();
+    }
+}

@@ -4,26 +4,36 @@
 
 mod check;
 mod check_sim;
+mod data;
+mod device_choice;
+mod drafter;
 mod enums;
+mod learning;
 mod load;
 mod markdown;
+mod random;
 mod section;
 mod set;
 mod sim;
+mod train;
 
 pub(crate) use check::{bytes, percent};
 pub(crate) use check_sim::{Planted, planted};
-pub use enums::{AnchorRule, AsyncPostprocess, DecayShape, Delivery, LayerType, MaskForm, NoiseKind, NoiseSchedule};
-pub use enums::{DeviceChoice, Dtype, FeatureCache, Level, NormReading, Optimizer, Regenerate, Schedule, Supervise};
-pub use enums::{DocumentIds, OnStop};
-pub use enums::{Objective, Reduce, Reduction, Synchronisation, Transport, Vocabulary, WindowRule};
+pub use data::Data;
+pub use device_choice::DeviceChoice;
+pub use drafter::Drafter;
+pub use enums::{AsyncPostprocess, Delivery, DocumentIds, Dtype, FeatureCache, Level, OnStop, Reduce, Regenerate};
+pub use enums::{Supervise, Synchronisation, Transport};
+pub use learning::{AnchorRule, DecayShape, LayerType, MaskForm, NoiseKind, NoiseSchedule, NormReading};
+pub use learning::{Objective, Optimizer, Reduction, Schedule, Vocabulary, WindowRule};
 pub use load::ConfigError;
 pub use markdown::markdown;
+pub use random::Random;
 pub use section::Key;
-pub use sim::{Lasting, Law};
+pub use sim::{Lasting, Law, Sim};
+pub use train::Train;
 
 use section::section;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 section! {
@@ -44,165 +54,10 @@ section! {
         /// Its Hugging Face directory: config.json, model.safetensors (or shards with an index), tokenizer.json,
         /// tokenizer_config.json with a chat template.
         target: PathBuf = PathBuf::new(),
-        /// Arithmetic of target and drafter: `bfloat16` (the paper's), `float32`, or `auto`: bfloat16 on a GPU and on a
+        /// Arithmetic of target and drafter: `bfloat16`, `float32`, or `auto`: bfloat16 on a GPU and on a
         /// CPU that multiplies it in hardware, else float32.
+        /// Source: the paper.
         dtype: Dtype = Dtype::Bfloat16,
-    }
-}
-
-section! {
-    /// Prompts, and the shards that `dflash prepare` makes of them.
-    Data {
-        /// JSONL file of training rows: conversations (`conversations`, `messages`, or ShareGPT), plain text (`text`), or
-        /// token ids (`input_ids`, `loss_mask`).
-        prompts: PathBuf = PathBuf::new(),
-        /// Only the first so many training prompts; 0 = all.
-        prompts_limit: usize = 0,
-        /// JSONL file of held-out prompts for the evaluation; never trained on.
-        heldout: PathBuf = PathBuf::new(),
-        /// Folder of the tokenised shards; made by `dflash prepare`, reused while nothing that made it changed.
-        shards: PathBuf = PathBuf::new(),
-        /// Longest answer that the target may give to a training prompt, tokens.
-        max_new_tokens: usize = 2048,
-        /// Prompts longer than this are left out, tokens.
-        max_prompt_tokens: usize = 1024,
-        /// Which answers the target writes: `missing`, of conversations that end with the user; `all`, each turn anew, so
-        /// that the drafter learns from what the target itself says.
-        regenerate: Regenerate = Regenerate::Missing,
-        /// Temperature at which the target answers; 0 = always its likeliest token (the trainers: 0, or 0.7 to 0.8).
-        temperature: f64 = 0.0,
-        /// Which answers of a conversation the loss sees: `all`, or `last_turn`.
-        supervise: Supervise = Supervise::All,
-        /// Prompts answered at the same time.
-        generate_batch: usize = 32,
-        /// Samples with fewer supervised tokens are left out (2 × block size in TorchSpec: 32).
-        min_loss_tokens: usize = 32,
-        /// Longer samples are cut, tokens (the paper: 3072).
-        max_length: usize = 3072,
-        /// Several samples share a row of at most so many tokens, so that little of a batch is padding; each is read and learnt
-        /// as it would be alone, but `train.anchors` are drawn for the row (speculators: 8192). 0 = a row a sample (SpecForge).
-        pack: usize = 0,
-        /// How packed samples are told apart: `fast`, or `reference`, token by token. The result is the same.
-        document_ids: DocumentIds = DocumentIds::Fast,
-    }
-}
-
-section! {
-    /// The drafter's shape. What is not named here (hidden size, heads, RoPE) is the target's.
-    Drafter {
-        /// A drafter's directory to begin with, ours or a published one, instead of random weights; empty = random. Its
-        /// shape must be the one that the other keys give.
-        init: PathBuf = PathBuf::new(),
-        /// Layers (the paper: 5).
-        layers: usize = 5,
-        /// Tokens of a block, the anchor included (the paper: 16).
-        block_size: usize = 16,
-        /// Number of tapped target layers; 0 = as many as layers (the paper).
-        taps: usize = 0,
-        /// Ids of the tapped target layers (id i = the output of layer i); empty = the paper's formula.
-        target_layer_ids: Vec<usize> = Vec::new(),
-        /// A token id that the target knows and no text contains; it stands for "to be predicted". Must be given.
-        mask_token_id: i64 = -1,
-        /// Standard deviation of the initial weights (Hugging Face's `initializer_range`).
-        initializer_range: f64 = 0.02,
-        /// Initial weight of the last norm. Hugging Face starts at 1; below 1 the first logits are calmer.
-        final_norm_init: f64 = 1.0,
-        /// What each layer sees of the context, `"full_attention"` or `"sliding_attention"`, one word a layer; empty = all
-        /// full (the paper).
-        layer_types: Vec<LayerType> = Vec::new(),
-        /// Sliding layers: how far they see, tokens (Qwen3.6-27B's published drafter: 2048).
-        sliding_window: usize = 2048,
-        /// Sliding layers: a slot sees only the slots up to its own (SpecForge); full layers always see their whole block.
-        sliding_causal: bool = true,
-        /// Sliding layers: `slot`: (a + k) - c < window (SpecForge), or `anchor`: c >= a - window (speculators).
-        window_rule: WindowRule = WindowRule::Slot,
-        /// The context projection as one product a tap, summed, instead of one over the concatenated taps: same result but
-        /// for rounding, smaller products.
-        split_fc: bool = false,
-        /// Attention `fused` (in groups of blocks) or `dense` (under one mask over everything: slower, as a check).
-        mask: MaskForm = MaskForm::Fused,
-    }
-}
-
-section! {
-    /// The training steps.
-    Train {
-        /// Optimizer steps.
-        steps: usize = 1000,
-        /// Sequences in a step of one drafter (SpecForge: 4). Several drafters see as many times that in a step.
-        batch: usize = 4,
-        /// Anchors drawn in each sequence at each step (the paper: 512).
-        anchors: usize = 512,
-        /// Decay of the loss along a block, exp(-(k - 1) / gamma); 0 = the paper's: 7 for block size 16, 5 for 10, 4 for 8.
-        gamma: f64 = 0.0,
-        /// Which positions may be an anchor: `two_supervised` (SpecForge), `whole_block` (TorchSpec, ModelOpt, NeMo) or
-        /// `before_last_block` (speculators).
-        anchor_rule: AnchorRule = AnchorRule::TwoSupervised,
-        /// A step always has `anchors` blocks a sequence, those that cannot be drawn weighing nothing (TorchSpec), so that
-        /// every step has the same shapes; `false`: as many as the batch can fill (SpecForge).
-        fixed_anchors: bool = true,
-        /// `cross_entropy` (the paper), `dpace`, or `kl`: divergence from the target's own distribution.
-        loss: Objective = Objective::CrossEntropy,
-        /// With `dpace`: its alpha (its paper: 0.5; stable from 0.3 to 0.7).
-        dpace_alpha: f64 = 0.5,
-        /// By what the loss's sum is divided: `auto` (SpecForge: `rows` for `dpace`, else `weighted_mean`),
-        /// `weighted_mean`, `supervised_mean` (speculators), `rows`.
-        reduction: Reduction = Reduction::Auto,
-        /// Blocks whose logits exist at the same time (SpecForge: 128); 0 = all. The result is the same.
-        loss_chunk_blocks: usize = 128,
-        /// Noise on the context features: `none` (the paper), `constant`, or `cosine` from `noise_start` to `noise_end`.
-        noise: NoiseSchedule = NoiseSchedule::None,
-        /// `uniform` between -n and n (speculators) or `gaussian`.
-        noise_kind: NoiseKind = NoiseKind::Uniform,
-        /// The noise's n at first (speculators: 0.05).
-        noise_start: f64 = 0.05,
-        /// The noise's n at the end, with `cosine`.
-        noise_end: f64 = 0.0,
-        /// Batches whose gradients add up to one step (SpecForge: 1); the mean of their losses is what a step follows.
-        accumulate: usize = 1,
-        /// Layers are computed again in the backward pass instead of being kept: less memory, more time.
-        checkpointing: bool = false,
-        /// `full`: cross-entropy over the whole vocabulary (the paper). `candidates`: over the ids of the training
-        /// texts, the first `candidate_low` ids and `candidate_random` fresh ones a step: faster on a CPU; drafting
-        /// always uses the whole vocabulary.
-        vocabulary: Vocabulary = Vocabulary::Full,
-        /// With `candidates`: the ids below this one are always among them.
-        candidate_low: i64 = 2048,
-        /// With `candidates`: random others, drawn anew at each step.
-        candidate_random: usize = 1024,
-        /// `adamw` (the paper), or `muon`: Muon on matrices, AdamW on the rest.
-        optimizer: Optimizer = Optimizer::Adamw,
-        /// AdamW's learning rate (the paper: 6e-4).
-        learning_rate: f64 = 6e-4,
-        /// AdamW's first beta.
-        beta1: f64 = 0.9,
-        /// AdamW's second beta (SpecForge: 0.999; NeMo: 0.95).
-        beta2: f64 = 0.999,
-        /// AdamW's decoupled weight decay, on every tensor that it updates (SpecForge: 0).
-        weight_decay: f64 = 0.0,
-        /// Muon's learning rate, before its factor 0.2 · sqrt(longer side).
-        muon_learning_rate: f64 = 6e-3,
-        /// Muon's momentum.
-        muon_momentum: f64 = 0.95,
-        /// Muon's decoupled weight decay (speculators: 0.1).
-        muon_weight_decay: f64 = 0.0,
-        /// Muon's Newton-Schulz iterations.
-        muon_iterations: usize = 5,
-        /// `cosine` to zero (the paper), `linear`, `wsd` (unchanged, then a decay; TorchSpec) or `constant`.
-        schedule: Schedule = Schedule::Cosine,
-        /// Share of the steps over which the learning rate rises (the paper: 0.04).
-        warmup: f64 = 0.04,
-        /// With `wsd`: share of the steps over which the learning rate falls (TorchSpec: 0.2).
-        decay: f64 = 0.2,
-        /// With `wsd`: shape of the fall, `cosine`, `linear` or `sqrt` (1 - sqrt).
-        decay_shape: DecayShape = DecayShape::Cosine,
-        /// Share of the learning rate at which every schedule but `constant` ends (the paper: 0; TorchSpec, NeMo: 0.1).
-        min_rate: f64 = 0.0,
-        /// Gradients are scaled down to this norm over all tensors together; 0 = never (the paper: 1).
-        clip: f64 = 1.0,
-        /// Whether the gradient's norm is read back with the other figures (`deferred`), or at `each_step`, which waits
-        /// for the device.
-        norm_reading: NormReading = NormReading::Deferred,
     }
 }
 
@@ -316,42 +171,6 @@ section! {
 }
 
 section! {
-    /// Simulated devices (`sim`, `sim:1`, …): stages last as long as told here and compute nothing.
-    Sim {
-        /// How long stages last, by their names: `"target.forward" = "20 ms"`, `"uniform 10 ms 30 ms"`, `"normal 20 ms 2
-        /// ms"` (mean, standard deviation) or `"exponential 20 ms"`. A stage that is not named takes no time.
-        stages: BTreeMap<String, Lasting> = BTreeMap::new(),
-        /// How far the host may be ahead of a device's work when it leaves a stage; 0 = it waits for each.
-        run_ahead: Lasting = Lasting { law: Law::Constant, first: 0.0, second: 0.0 },
-        /// Made-up texts.
-        samples: usize = 256,
-        /// Shortest text, tokens.
-        shortest: usize = 3072,
-        /// Longest text, tokens.
-        longest: usize = 3072,
-        /// Bytes of one token's hidden states (Qwen3-8B, five taps, bfloat16: 40,960).
-        token_bytes: u64 = 40_960,
-        /// A worker that fails, to see what becomes of the others: `"drafter:1 panics at 7"`, `"target:0 fails at 3"`
-        /// (its lane, its iteration); empty = none.
-        fail: String = String::new(),
-    }
-}
-
-section! {
-    /// Random weights and random texts instead of a model and data, for measuring: nothing is learnt, and neither checkpoints
-    /// nor a drafter are kept.
-    Random {
-        /// The shape of the target: `qwen3-8b`, `qwen3-0.6b`, or `tiny` for tests. Empty: `[model]` and `[data]` say what is
-        /// trained on. `drafter.mask_token_id` then is the first id that no text has.
-        target: String = String::new(),
-        /// Tokens of each text, all supervised.
-        tokens: usize = 3072,
-        /// Texts.
-        samples: usize = 64,
-    }
-}
-
-section! {
     /// A whole configuration file.
     Config {
         /// `[run]`
@@ -396,14 +215,6 @@ impl Pipeline {
     #[must_use]
     pub fn drafters(&self) -> Vec<DeviceChoice> {
         if self.drafter_devices.is_empty() { vec![self.drafter_device] } else { self.drafter_devices.clone() }
-    }
-}
-
-impl Random {
-    /// Whether weights and texts are random.
-    #[must_use]
-    pub fn is_on(&self) -> bool {
-        !self.target.is_empty()
     }
 }
 

@@ -5,9 +5,26 @@
 pub struct Key {
     /// Its name within the section.
     pub name: &'static str,
-    /// What it does, its unit, where its default comes from.
+    /// What it does, its unit; behind `Source:` where its default comes from.
     pub doc: &'static str,
 }
+
+impl Key {
+    /// What it does, in one line.
+    #[must_use]
+    pub fn what(&self) -> String {
+        let what = self.doc.split_once(SOURCE).map_or(self.doc, |(what, _)| what);
+        what.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Where its default comes from; this program, where its documentation names nobody else.
+    #[must_use]
+    pub fn source(&self) -> &'static str {
+        self.doc.split_once(SOURCE).map_or("dflash", |(_, source)| source.trim().trim_end_matches('.'))
+    }
+}
+
+const SOURCE: &str = "Source: ";
 
 /// Declares a section: a struct with `Deserialize` (unknown keys refused), `Default`, and `KEYS`.
 macro_rules! section {

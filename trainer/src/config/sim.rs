@@ -1,6 +1,8 @@
-//! How long simulated stages last.
+//! `[sim]`: how long simulated stages last.
 
+use super::section::section;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// How long something lasts: always the same time, or drawn anew each time. Written `"20 ms"`, `"uniform 10 ms 30 ms"`,
@@ -107,6 +109,28 @@ impl From<Lasting> for String {
             Law::Normal => format!("normal {first} {second}"),
             Law::Exponential => format!("exponential {first}"),
         }
+    }
+}
+
+section! {
+    /// Simulated devices (`sim`, `sim:1`, …): stages last as long as told here and compute nothing.
+    Sim {
+        /// How long stages last, by their names: `"target.forward" = "20 ms"`, `"uniform 10 ms 30 ms"`, `"normal 20 ms 2
+        /// ms"` (mean, standard deviation) or `"exponential 20 ms"`. A stage that is not named takes no time.
+        stages: BTreeMap<String, Lasting> = BTreeMap::new(),
+        /// How far the host may be ahead of a device's work when it leaves a stage; 0 = it waits for each.
+        run_ahead: Lasting = Lasting { law: Law::Constant, first: 0.0, second: 0.0 },
+        /// Made-up texts.
+        samples: usize = 256,
+        /// Shortest text, tokens.
+        shortest: usize = 3072,
+        /// Longest text, tokens.
+        longest: usize = 3072,
+        /// Bytes of one token's hidden states (Qwen3-8B, five taps, bfloat16: 40,960).
+        token_bytes: u64 = 40_960,
+        /// A worker that fails, to see what becomes of the others: `"drafter:1 panics at 7"`, `"target:0 fails at 3"`
+        /// (its lane, its iteration); empty = none.
+        fail: String = String::new(),
     }
 }
 

@@ -42,6 +42,7 @@ impl Tokenizer {
         inner
             .with_truncation(None)
             .map_err(|e| DataError::ModelFile { path: path.to_owned(), problem: e.to_string() })?;
+        renumbers(&inner, &bytes).map_err(|problem| DataError::ModelFile { path: path.to_owned(), problem })?;
         let vocab_size = inner.get_vocab(true).values().max().map_or(0, |&id| id as usize + 1);
         Ok(Self { inner, vocab_size })
     }
@@ -89,6 +90,30 @@ impl Tokenizer {
     }
 }
 
+/// An added token that the vocabulary lacks gets the next free id, whatever the file says: other ids than the model's.
+fn renumbers(inner: &tokenizers::Tokenizer, bytes: &[u8]) -> Result<(), String> {
+    let file: AddedTokens = serde_json::from_slice(bytes).map_err(|e| format!("not a tokenizer ({e})"))?;
+    let other = |token: &&AddedToken| inner.token_to_id(&token.content) != Some(token.id);
+    let Some(token) = file.added_tokens.iter().find(other) else { return Ok(()) };
+    let got = inner.token_to_id(&token.content).map_or_else(|| "none".to_owned(), |id| id.to_string());
+    Err(format!(
+        "added token {:?} has id {}, but would be read as {got}: its vocabulary lacks it",
+        token.content, token.id
+    ))
+}
+
+#[derive(serde::Deserialize)]
+struct AddedTokens {
+    #[serde(default)]
+    added_tokens: Vec<AddedToken>,
+}
+
+#[derive(serde::Deserialize)]
+struct AddedToken {
+    id: u32,
+    content: String,
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -117,6 +142,19 @@ mod tests {
         assert_eq!(tokens, fixtures::mini_tokenizer("qwen3").encode_with_offsets(text).unwrap());
         let pieces: String = tokens.into_iter().map(|(_, bytes)| &text[bytes]).collect();
         assert_eq!(pieces, text, "white space belongs to its token");
+    }
+
+    #[test]
+    fn an_added_token_that_would_get_another_id_is_refused() {
+        let path = Path::new(fixtures::DIR).join("qwen-mini.tokenizer.json");
+        let mut saved: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+        let mut token = saved["added_tokens"][0].clone();
+        (token["id"], token["content"]) = (900_000.into(), "<|far|>".into());
+        saved["added_tokens"].as_array_mut().unwrap().push(token);
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("tokenizer.json"), saved.to_string()).unwrap();
+        let message = Tokenizer::load(dir.path()).err().unwrap().to_string();
+        assert!(message.contains("added token \"<|far|>\" has id 900000, but would be read as "), "{message}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Where blocks begin in training: which positions may be an anchor, and the draw among them.
 
-use super::blocks::Row;
+use super::row::Row;
 use crate::config::AnchorRule;
 use rand::Rng;
 use rand::seq::index;

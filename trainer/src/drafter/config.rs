@@ -125,6 +125,11 @@ impl DrafterConfig {
             format!("hidden_size {} is not the target's {}", self.hidden_size, target.hidden_size)
         } else if self.vocab_size != target.vocab_size {
             format!("vocab_size {} is not the target's {}", self.vocab_size, target.vocab_size)
+        } else if self.target_layers != target.layers {
+            format!(
+                "num_target_layers is {}, the target has {}: made for another one",
+                self.target_layers, target.layers
+            )
         } else if !(0..target.vocab_size).contains(&self.mask_token_id) {
             format!("mask_token_id {} lies outside the vocabulary 0..{}", self.mask_token_id, target.vocab_size)
         } else if let Some(id) = self.target_layer_ids.iter().find(|&&id| id as i64 >= target.layers) {

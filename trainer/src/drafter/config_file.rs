@@ -1,6 +1,7 @@
 //! A drafter's config.json: what serving engines read, and what published drafters have.
 
 use super::config::{DrafterConfig, Sliding};
+use super::unsupported;
 use crate::config::{LayerType, WindowRule};
 use crate::model::ModelError;
 use crate::model::files::read_text;
@@ -72,6 +73,8 @@ impl DrafterConfig {
 fn note_rules(sliding: Sliding, json: &mut Value) {
     if !sliding.causal {
         json["sliding_window_non_causal"] = true.into();
+        // As vLLM reads it, of z-lab's layout; full layers are not causal in any case.
+        json["causal"] = false.into();
     }
     if sliding.rule == WindowRule::Anchor {
         json["sliding_window_rule"] = "anchor".into();
@@ -85,7 +88,7 @@ struct Fields {
 
 impl Fields {
     fn read(&self) -> Result<DrafterConfig, ModelError> {
-        self.refuse_unsupported()?;
+        unsupported::refuse(&self.path, &self.json)?;
         let j = &self.json;
         let heads = self.integer(&j["num_attention_heads"], "num_attention_heads", 1)?;
         let hidden_size = self.integer(&j["hidden_size"], "hidden_size", 1)?;
@@ -145,21 +148,8 @@ impl Fields {
             Some("anchor") => WindowRule::Anchor,
             _ => WindowRule::Slot,
         };
-        let causal = !d["sliding_window_non_causal"].as_bool().unwrap_or(false);
+        let causal = d["sliding_window_non_causal"] != true && d["causal"] != false && self.json["is_causal"] != false;
         Ok(Some(Sliding { window: self.integer(window, "sliding_window", 1)?, rule, causal }))
-    }
-
-    /// What would load and then compute something else.
-    fn refuse_unsupported(&self) -> Result<(), ModelError> {
-        let stretched = |field: &str| {
-            let kind = self.json[field]["rope_type"].as_str().or_else(|| self.json[field]["type"].as_str());
-            self.json[field].is_object() && kind.is_some_and(|kind| kind != "default")
-        };
-        if stretched("rope_scaling") || stretched("rope_parameters") {
-            let (path, what) = (self.path.clone(), "rope_scaling".to_owned());
-            return Err(ModelError::Unsupported { path, what, supported: "a drafter without it" });
-        }
-        Ok(())
     }
 
     fn integer(&self, value: &Value, field: &str, least: i64) -> Result<i64, ModelError> {

@@ -13,8 +13,10 @@ mod started;
 mod texts;
 mod together;
 mod train;
+mod trained;
 
 pub use crate::eval::RunEvaluation;
 pub use evaluate::{Control, EvaluateOptions, evaluate_drafter, evaluate_run, record_checkpoint};
 pub use resume::{run_config, unfinished};
-pub use train::{TrainOptions, Trained, train};
+pub use train::{TrainOptions, train};
+pub use trained::Trained;

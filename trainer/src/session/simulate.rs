@@ -3,7 +3,8 @@
 use super::begin::Begin;
 use super::record::start_profiler;
 use super::together::Together;
-use super::train::{TrainOptions, Trained, ended};
+use super::train::TrainOptions;
+use super::trained::{Done, Trained, ended};
 use crate::checkpoint::CheckpointError;
 use crate::config::Config;
 use crate::error::TrainError;
@@ -49,17 +50,6 @@ fn record(
     profiler.finish();
     let trouble = profiler.trouble();
     let pipeline::Simulated { steps, tokens_per_s, loop_seconds } = simulated.map_err(|error| together.cause(error))?;
-    let tokens_per_s = together.sum(tokens_per_s)?;
-    let stopped = steps < config.train.steps;
-    Ok(Trained {
-        run: run.clone(),
-        rank: together.rank(),
-        steps,
-        tokens_per_s,
-        loop_seconds,
-        drafter: None,
-        evaluation: None,
-        stopped,
-        trouble,
-    })
+    let done = Done { steps, tokens_per_s: together.sum(tokens_per_s)?, loop_seconds, evaluation: None };
+    Ok(Trained { trouble, ..Trained::new(run, together, config.train.steps, done) })
 }

@@ -1,7 +1,6 @@
 //! A training run from its configuration to its exported drafter, all of it recorded in a run directory.
 
 use super::begin::Begin;
-use super::evaluate::note;
 use super::features::features;
 use super::finish::finish;
 use super::load::{Loaded, load, on_gpu};
@@ -10,21 +9,19 @@ use super::record::start_profiler;
 use super::simulate::simulate;
 use super::started::started_with;
 use super::together::{Quiet, Together};
-use crate::checkpoint::{self, Identity, RunLock, Snapshot};
+use super::trained::{Done, Trained, ended};
+use crate::checkpoint::{self, Identity, Snapshot};
 use crate::config::{Config, Delivery};
 use crate::error::TrainError;
-use crate::eval::RunEvaluation;
 use crate::events::MetricsLog;
 use crate::features::DiskFeatures;
 use crate::pipeline::lane::cause_text;
 use crate::pipeline::{self, Observer, Parts, Saving, Stop};
 use crate::ranks::{Facts, Launch};
 use crate::target::TargetConfig;
-use dflash_profiler::timeline::{RunDir, State};
+use dflash_profiler::timeline::RunDir;
 use dflash_profiler::{Profiler, Severity};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What the command line adds to the configuration.
 #[derive(Clone, Debug, Default)]
@@ -42,29 +39,6 @@ pub struct TrainOptions {
     pub given: Vec<String>,
     /// Which of several processes this is; `None`: the only one.
     pub launch: Option<Launch>,
-}
-
-/// A finished training.
-#[derive(Debug)]
-pub struct Trained {
-    /// Its run directory.
-    pub run: RunDir,
-    /// Which of several processes this was, from 0.
-    pub rank: usize,
-    /// Steps made; fewer than configured if it was stopped.
-    pub steps: usize,
-    /// Context tokens a second of all processes, without padding; 0 where no step was left to make, and then not in run.json.
-    pub tokens_per_s: f64,
-    /// Each lane's loop, in seconds by a clock that is not the profiler's.
-    pub loop_seconds: Vec<(String, f64)>,
-    /// The exported drafter; none comes of a simulation, or of random weights.
-    pub drafter: Option<PathBuf>,
-    /// What an evaluation after the last step has found, if there was one.
-    pub evaluation: Option<RunEvaluation>,
-    /// It was stopped before its end.
-    pub stopped: bool,
-    /// What the recorder could not do, if anything.
-    pub trouble: Option<String>,
 }
 
 /// Trains a drafter. `stop` is asked now and then: true ends early with what has been learnt; `begun` is told the run
@@ -121,7 +95,8 @@ fn train_together(
     let notes: Vec<String> = notes.into_iter().chain(features.iter().map(there)).collect();
     notes.iter().for_each(|note| observer.note(note));
     if let Some(checkpoint) = complete {
-        return finish(&run, &checkpoint, &target_config, config.train.steps, together, observer);
+        let trained = finish(&run, &checkpoint, &target_config, config.train.steps, together);
+        return ended(&run, together, observer, trained, lock);
     }
     let loaded = (loaded, features);
     let work = || record(config, loaded, &target_config, (&run, attempt, snapshot), &notes, (observer, stop), together);
@@ -130,23 +105,6 @@ fn train_together(
         Err(TrainError::Lane { lane: "the training".to_owned(), cause: cause_text(cause.as_ref()) })
     });
     ended(&run, together, observer, trained, lock)
-}
-
-/// The end of a training: rank 0 says in run.json what came of it, and the others wait for that.
-pub(super) fn ended(
-    run: &RunDir,
-    together: &Together,
-    observer: &dyn Observer,
-    trained: Result<Trained, TrainError>,
-    lock: Option<RunLock>,
-) -> Result<Trained, TrainError> {
-    let closed = if together.is_first() { close(run, &trained) } else { Ok(()) };
-    // Not before: another attempt's run.json must not be written over.
-    drop(lock);
-    let trained = trained?;
-    closed?;
-    together.part(observer)?;
-    Ok(trained)
 }
 
 /// Trains and exports, with the profiler running.
@@ -226,51 +184,11 @@ fn export(
     together: &Together,
     trouble: Option<String>,
 ) -> Result<Trained, TrainError> {
-    let rank = together.rank();
     let dir = (!config.random.is_on()).then(|| run.checkpoints().join(checkpoint::EXPORT));
     if let Some(dir) = dir.as_ref().filter(|_| together.is_first()) {
         checkpoint::export(&outcome.drafter, target, dir)?;
     }
     let pipeline::Outcome { steps, tokens_per_s, loop_seconds, evaluation, .. } = outcome;
-    let stopped = steps < config.train.steps;
-    Ok(Trained {
-        run: run.clone(),
-        rank,
-        steps,
-        tokens_per_s,
-        loop_seconds,
-        drafter: dir,
-        evaluation,
-        stopped,
-        trouble,
-    })
-}
-
-/// Nanoseconds since 1970.
-pub(super) fn ended_now() -> Option<i64> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_nanos()).ok()
-}
-
-/// Writes the outcome into run.json.
-pub(super) fn close(run: &RunDir, trained: &Result<Trained, TrainError>) -> Result<(), TrainError> {
-    let mut manifest = run.manifest()?;
-    manifest.ended_unix_ns = ended_now();
-    let (state, outcome) = match trained {
-        Ok(t) if t.stopped => (State::Stopped, format!("stopped after {} steps", t.steps)),
-        Ok(t) => (State::Finished, format!("{} steps", t.steps)),
-        Err(error) => (State::Failed, error.to_string()),
-    };
-    manifest.state = state;
-    manifest.outcome = Some(outcome);
-    if let Ok(t) = trained {
-        manifest.results.insert("steps".to_owned(), t.steps.into());
-        manifest.results.insert("tokens_per_s".to_owned(), t.tokens_per_s.into());
-        let loops: serde_json::Map<_, _> = t.loop_seconds.iter().map(|(lane, s)| (lane.clone(), (*s).into())).collect();
-        manifest.results.insert("loop_seconds".to_owned(), loops.into());
-        // What an earlier attempt has found is of another drafter.
-        ["tau", "evaluation"].iter().for_each(|name| drop(manifest.results.remove(*name)));
-        t.evaluation.iter().for_each(|evaluation| note(&mut manifest, evaluation));
-    }
-    Ok(run.write_manifest(&manifest)?)
+    let done = Done { steps, tokens_per_s, loop_seconds, evaluation };
+    Ok(Trained { drafter: dir, trouble, ..Trained::new(run, together, config.train.steps, done) })
 }

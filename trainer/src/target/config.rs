@@ -84,7 +84,7 @@ impl Fields {
         if act != "silu" {
             return Err(self.unsupported(format!("hidden_act \"{act}\""), "silu"));
         }
-        self.refuse_biases(family)?;
+        self.refuse_unread(family)?;
         Ok(TargetConfig {
             family,
             hidden_size,
@@ -114,15 +114,20 @@ impl Fields {
         }
     }
 
-    /// A bias that we would not load would be left out silently: refuse it.
-    fn refuse_biases(&self, family: Family) -> Result<(), ModelError> {
+    /// What would be left out silently: a bias that is not loaded, a window, weights that stand for others.
+    fn refuse_unread(&self, family: Family) -> Result<(), ModelError> {
         for key in ["attention_bias", "mlp_bias"] {
             if self.json[key].as_bool() == Some(true) && !(family == Family::Qwen2 && key == "attention_bias") {
                 return Err(self.unsupported(format!("{key} = true"), "models without it"));
             }
         }
-        if self.json["use_sliding_window"].as_bool() == Some(true) {
-            return Err(self.unsupported("use_sliding_window = true".to_owned(), "full attention"));
+        let slides = |kind: &Value| kind != "full_attention";
+        let types = self.json["layer_types"].as_array();
+        if self.json["use_sliding_window"].as_bool() == Some(true) || types.is_some_and(|t| t.iter().any(slides)) {
+            return Err(self.unsupported("a layer with sliding attention".to_owned(), "full attention"));
+        }
+        if self.json["quantization_config"].is_object() {
+            return Err(self.unsupported("quantization_config".to_owned(), "weights in F32, F16 or BF16"));
         }
         Ok(())
     }
@@ -168,5 +173,47 @@ fn integers(value: &Value) -> Vec<i64> {
     match value {
         Value::Array(list) => list.iter().filter_map(Value::as_i64).collect(),
         other => other.as_i64().into_iter().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Qwen2 with a change.
+    fn read(field: &str, value: Value) -> Result<TargetConfig, String> {
+        let mut json = json!({
+            "architectures": ["Qwen2ForCausalLM"], "hidden_size": 8, "intermediate_size": 16, "num_hidden_layers": 2,
+            "num_attention_heads": 2, "vocab_size": 10, "use_sliding_window": false, "sliding_window": 4096,
+            "layer_types": ["full_attention", "full_attention"], "attention_bias": true,
+        });
+        json[field] = value;
+        Fields { path: "config.json".into(), json }.read().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_not_computed_is_refused_and_what_there_is_is_named() {
+        assert!(read("sliding_window", Value::Null).is_ok());
+        let types = json!(["full_attention", "sliding_attention"]);
+        for (field, value, named) in [
+            (
+                "architectures",
+                json!(["GemmaForCausalLM"]),
+                "supported: LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM",
+            ),
+            ("architectures", json!(["Qwen3ForCausalLM"]), "attention_bias = true is not supported"),
+            ("hidden_act", json!("gelu"), "hidden_act \"gelu\" is not supported; supported: silu"),
+            ("mlp_bias", json!(true), "mlp_bias = true is not supported"),
+            ("use_sliding_window", json!(true), "sliding attention is not supported; supported: full attention"),
+            ("layer_types", types, "sliding attention is not supported; supported: full attention"),
+            ("quantization_config", json!({ "bits": 4 }), "supported: weights in F32, F16 or BF16"),
+            ("rope_scaling", json!({ "rope_type": "yarn" }), "supported: default, linear, llama3"),
+            ("rope_parameters", json!({ "rope_type": "dynamic" }), "supported: default, linear, llama3"),
+            ("vocab_size", json!(0), "`vocab_size` must be a whole number above 0"),
+        ] {
+            let message = read(field, value).unwrap_err();
+            assert!(message.starts_with("config.json: ") && message.contains(named), "{field}: {message}");
+        }
     }
 }

@@ -3,6 +3,8 @@
 mod cache;
 mod config;
 mod generate;
+mod layer;
+mod loader;
 mod model;
 mod sampling;
 mod shapes;

@@ -1,10 +1,12 @@
 //! The target's forward pass.
 
-use super::{Family, KvCache, TargetConfig};
+use super::layer::Layer;
+use super::loader::Loader;
+use super::{KvCache, TargetConfig};
 use crate::drafter::Packed;
 use crate::instrument::TorchStream;
-use crate::model::attention::{by_document, causal, masked, merge_heads, split_heads};
-use crate::model::{Linear, Mlp, ModelError, RmsNorm, Rope, Weights, linear};
+use crate::model::attention::{by_document, causal, masked};
+use crate::model::{ModelError, RmsNorm, Rope, Weights, linear};
 use dflash_profiler::span;
 use std::path::Path;
 use tch::{Device, Kind, Tensor};
@@ -36,18 +38,6 @@ pub struct Features {
     pub taps: Vec<Tensor>,
 }
 
-#[derive(Debug)]
-struct Layer {
-    input_norm: RmsNorm,
-    q: Linear,
-    k: Linear,
-    v: Linear,
-    o: Linear,
-    head_norms: Option<(RmsNorm, RmsNorm)>,
-    mlp_norm: RmsNorm,
-    mlp: Mlp,
-}
-
 impl Target {
     /// Loads a Hugging Face directory onto a device, as `kind`.
     ///
@@ -77,8 +67,7 @@ impl Target {
         let mut loader = Loader { weights, kind, device, eps: config.rms_norm_eps };
         let (v, d) = (config.vocab_size, config.hidden_size);
         let embedding = loader.tensor("model.embed_tokens.weight", &[v, d])?;
-        // A tied model has no head of its own; a file that stores one anyway stores the same.
-        let head = if config.tied { embedding.shallow_clone() } else { loader.tensor("lm_head.weight", &[v, d])? };
+        let head = loader.head(&embedding, config.tied, dir)?;
         let layers = (0..config.layers).map(|i| Layer::load(&mut loader, &config, i)).collect::<Result<_, _>>()?;
         let norm = loader.norm("model.norm", d)?;
         loader.refuse_rest(dir)?;
@@ -219,107 +208,5 @@ impl Target {
         }
         let tap = |id: &usize| outputs.iter().find(|(i, _)| i == id).map(|(_, x)| x.shallow_clone());
         Features { taps: taps.iter().filter_map(tap).collect(), last: x }
-    }
-}
-
-impl Layer {
-    fn shared(&self) -> Self {
-        Self {
-            input_norm: self.input_norm.shared(),
-            q: self.q.shared(),
-            k: self.k.shared(),
-            v: self.v.shared(),
-            o: self.o.shared(),
-            head_norms: self.head_norms.as_ref().map(|(q, k)| (q.shared(), k.shared())),
-            mlp_norm: self.mlp_norm.shared(),
-            mlp: self.mlp.shared(),
-        }
-    }
-
-    fn load(loader: &mut Loader, c: &TargetConfig, index: i64) -> Result<Self, ModelError> {
-        let (d, ffn) = (c.hidden_size, c.intermediate_size);
-        let (q_width, kv_width) = (c.heads * c.head_dim, c.kv_heads * c.head_dim);
-        let bias = c.family == Family::Qwen2;
-        let p = format!("model.layers.{index}");
-        let head_norms = match c.family {
-            Family::Qwen3 => Some((
-                loader.norm(&format!("{p}.self_attn.q_norm"), c.head_dim)?,
-                loader.norm(&format!("{p}.self_attn.k_norm"), c.head_dim)?,
-            )),
-            Family::Llama | Family::Qwen2 => None,
-        };
-        Ok(Self {
-            input_norm: loader.norm(&format!("{p}.input_layernorm"), d)?,
-            q: loader.linear(&format!("{p}.self_attn.q_proj"), [q_width, d], bias)?,
-            k: loader.linear(&format!("{p}.self_attn.k_proj"), [kv_width, d], bias)?,
-            v: loader.linear(&format!("{p}.self_attn.v_proj"), [kv_width, d], bias)?,
-            o: loader.linear(&format!("{p}.self_attn.o_proj"), [d, q_width], false)?,
-            head_norms,
-            mlp_norm: loader.norm(&format!("{p}.post_attention_layernorm"), d)?,
-            mlp: Mlp {
-                gate: loader.linear(&format!("{p}.mlp.gate_proj"), [ffn, d], false)?,
-                up: loader.linear(&format!("{p}.mlp.up_proj"), [ffn, d], false)?,
-                down: loader.linear(&format!("{p}.mlp.down_proj"), [d, ffn], false)?,
-            },
-        })
-    }
-
-    fn forward(
-        &self,
-        x: &Tensor,
-        rope: &Rope,
-        positions: &Tensor,
-        head_dim: i64,
-        attend: impl Fn(&Tensor, &Tensor, &Tensor) -> Tensor,
-    ) -> Tensor {
-        let h = self.input_norm.forward(x);
-        let v = split_heads(&self.v.forward(&h), head_dim);
-        let norms = self.head_norms.as_ref();
-        let q = rope.heads(&self.q.forward(&h), norms.map(|n| &n.0), positions);
-        let k = rope.heads(&self.k.forward(&h), norms.map(|n| &n.1), positions);
-        let out = attend(&q, &k, &v);
-        let (x, h) = self.mlp_norm.after(x, &self.o.forward(&merge_heads(&out)));
-        x + self.mlp.forward(&h)
-    }
-}
-
-struct Loader {
-    /// `None`: random ones.
-    weights: Option<Weights>,
-    kind: Kind,
-    device: Device,
-    eps: f64,
-}
-
-impl Loader {
-    fn tensor(&mut self, name: &str, shape: &[i64]) -> Result<Tensor, ModelError> {
-        match &mut self.weights {
-            Some(weights) => weights.take(name, shape, self.kind, self.device),
-            None => Ok((Tensor::randn(shape, (Kind::Float, self.device)) * 0.02).to_kind(self.kind)),
-        }
-    }
-
-    /// Tensors that this architecture does not use would be left out silently: it is another one.
-    fn refuse_rest(&self, dir: &Path) -> Result<(), ModelError> {
-        let harmless = |name: &str| name == "lm_head.weight" || name.ends_with("rotary_emb.inv_freq");
-        let left = self.weights.as_ref().map(Weights::left).unwrap_or_default();
-        match left.into_iter().find(|name| !harmless(name)) {
-            None => Ok(()),
-            Some(name) => Err(ModelError::Unsupported {
-                path: dir.to_owned(),
-                what: format!("tensor `{name}`, which config.json does not account for,"),
-                supported: "the tensors of Llama, Qwen2 and Qwen3",
-            }),
-        }
-    }
-
-    fn linear(&mut self, name: &str, shape: [i64; 2], bias: bool) -> Result<Linear, ModelError> {
-        let weight = self.tensor(&format!("{name}.weight"), &shape)?;
-        let bias = if bias { Some(self.tensor(&format!("{name}.bias"), &shape[..1])?) } else { None };
-        Ok(Linear { weight, bias })
-    }
-
-    fn norm(&mut self, name: &str, width: i64) -> Result<RmsNorm, ModelError> {
-        Ok(RmsNorm { weight: self.tensor(&format!("{name}.weight"), &[width])?, eps: self.eps })
     }
 }

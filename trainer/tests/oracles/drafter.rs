@@ -1,7 +1,7 @@
 //! What a block sees, against a mask made by brute force, over random packings, windows and anchors.
 
 use crate::case::{CASES, Case};
-use crate::support::{data, random, within, worst};
+use crate::support::{data, json, random, within, worst};
 use dflash_trainer::config::{LayerType, MaskForm, WindowRule};
 use dflash_trainer::drafter::{
     BlockMask, Blocks, DFlashDrafter, DrafterConfig, Init, Layout, Row, Sliding, anchors, layout, load, write_into,
@@ -227,6 +227,9 @@ fn a_drafter_survives_saving_and_loading() {
         write_into(&drafter, &target, &dir).unwrap();
         let again = load(&dir, Kind::BFloat16, Device::Cpu).unwrap();
         assert_eq!(again.config, drafter.config);
+        let written = json(dir.join("config.json"));
+        let causal = &written["dflash_config"]["causal"];
+        assert_eq!(*causal == false, drafter.config.sliding.is_some(), "as serving engines read it: {causal}");
         for ((name, a), (_, b)) in drafter.parameters().iter().zip(again.parameters()) {
             assert_eq!(worst(a, b), 0.0, "{name}");
         }

@@ -1,8 +1,10 @@
 //! The step as the pipeline makes it: what its switches must not change, and what they must.
 
+use crate::case::Case;
 use crate::support::{data, random, within, worst};
 use dflash_trainer::config::{MaskForm, NoiseSchedule, NormReading, Objective, Reduction, Train};
 use dflash_trainer::drafter::{DFlashDrafter, DrafterConfig, Init, Row};
+use dflash_trainer::loss::{Goal, Teacher, evaluate};
 use dflash_trainer::pipeline::DrafterStep;
 use tch::{Device, IndexOp, Kind, Tensor};
 
@@ -113,17 +115,37 @@ fn accumulation_follows_the_mean_of_its_batches() {
     assert_eq!([0, 1, 2, 3].map(|batch| run(batch, &mut fresh)), [false, true, false, true]);
 }
 
+/// Another state of the target changes what it teaches, and nothing of what the drafter sees.
 #[test]
 fn kl_reads_the_targets_last_states_behind_the_taps() {
     let settings = Train { loss: Objective::Kl, ..settings() };
-    let mut learner = learner(&settings);
-    let hidden = learner.drafter.config.hidden_size;
+    let hidden = learner(&settings).drafter.config.hidden_size;
     let a = ids(0);
-    let row = Row { ids: &a, loss_mask: &[true; LENGTH], ..Row::default() };
-    let wide = taps(0, width() + hidden).i(0..1);
-    let stepped = learner.run(&wide, &[row], 0);
-    assert!(stepped.loss.mean.double_value(&[]) > 0.0);
-    assert!(stepped.loss.figures.expected.is_some());
+    let run = |last: &Tensor| {
+        let row = Row { ids: &a, loss_mask: &[true; LENGTH], ..Row::default() };
+        let wide = Tensor::cat(&[taps(0, width()).i(0..1), last.shallow_clone()], -1);
+        learner(&settings).run(&wide, &[row], 0).loss
+    };
+    let last = random(&[1, LENGTH as i64, hidden], 3);
+    let (one, other) = (run(&last), run(&(&last * -1.0)));
+    assert!(one.mean.double_value(&[]) > 0.0 && one.figures.expected.is_some());
+    assert_ne!(one.mean.double_value(&[]), other.mean.double_value(&[]));
+    assert!(one.figures.entropy.equal(&other.figures.entropy), "the drafter says the same");
+}
+
+/// What the parity of `kl` shows of logits holds of the states that they are made of.
+#[test]
+fn a_teachers_states_teach_what_its_logits_do() {
+    let case = Case::load("full_b8", Kind::Float);
+    let blocks = case.blocks();
+    let y = case.forward(&blocks, &case.hidden());
+    let sizes = case.hidden().size();
+    let states = random(&[sizes[0], sizes[1], case.drafter.config.hidden_size], 4);
+    let logits = states.linear(&case.head().weight, None::<Tensor>);
+    let goal = Goal { objective: Objective::Kl, ..Goal::cross_entropy(4.0, 8) };
+    let loss = |teacher: Teacher| evaluate(&y, &blocks.slots, &case.head(), Some(&teacher), &goal, 2).mean;
+    let (by_states, by_logits) = (loss(Teacher::Hidden(states)), loss(Teacher::Logits(logits)));
+    within("loss", worst(&by_states, &by_logits), 1e-5);
 }
 
 /// Nothing is supervised: nothing is learnt, and nothing is wrong.

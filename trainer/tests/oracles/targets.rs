@@ -115,3 +115,17 @@ fn a_target_is_the_same_however_its_files_store_it() {
         within(name, worst(&logits(dir.path()), &want), tolerance);
     }
 }
+
+/// Trained against the embedding, a drafter of a target with a head of its own would be served against another one.
+#[test]
+fn a_head_beside_a_tied_embedding_that_is_another_one_is_refused() {
+    let folder = data("targets/qwen2");
+    let mut tensors = Tensor::read_safetensors(folder.join("model.safetensors")).unwrap();
+    let embedding = tensors.iter().find(|(n, _)| n.contains("embed")).unwrap().1.copy();
+    tensors.push(("lm_head.weight".to_owned(), embedding * 2.0));
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::copy(folder.join("config.json"), dir.path().join("config.json")).unwrap();
+    Tensor::write_safetensors(&tensors, dir.path().join("model.safetensors")).unwrap();
+    let refused = Target::load(dir.path(), Kind::Float, Device::Cpu).unwrap_err().to_string();
+    assert!(refused.contains("config.json: tie_word_embeddings is true, but `lm_head.weight` is not"), "{refused}");
+}

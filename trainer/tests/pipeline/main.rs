@@ -10,3 +10,4 @@ mod gpus;
 mod linear;
 mod simulated;
 mod support;
+mod tau_curve;

@@ -7,6 +7,7 @@ mod anchors;
 mod decode;
 mod drafter;
 mod export;
+mod gradients;
 mod optim;
 mod targets;
 mod text;

@@ -6,21 +6,25 @@
 //! profiler, CPU and CUDA). With `fine` one profiler runs throughout and its level changes every other step, of which the
 //! second is timed: for steps whose time wanders more between blocks than instrumentation costs; what the resting threads
 //! of the profiler cost is then not in it. With `pairs` a round is four short blocks, off, stages, stages, off or the other way
-//! round, each with a profiler of its own or none at all: what drifts in a line cancels out, and everything is in it. Recordings go to `DIR`. Prints a table and its Markdown: tokens/s, and the cost of each mode
-//! with its 95 % interval over the rounds.
+//! round, each with a profiler of its own or none at all: what drifts in a line cancels out, and everything is in it.
+//! Recordings go to `DIR`. Prints a table in Markdown: tokens/s, and the cost of each mode with its 95 % interval over the
+//! rounds.
 
 #![expect(clippy::print_stdout, reason = "a table is what this program is for")]
 
-use dflash_profiler::timeline::signed_rank::pair_means;
+mod shape;
+mod table;
+
 use dflash_profiler::timeline::{Manifest, RunDir};
 use dflash_profiler::{KernelCapture, Kind, Lane, Level, Options, Profiler, begin_iteration, set_level, span};
-use dflash_trainer::config::{DeviceChoice, LayerType, Train};
-use dflash_trainer::drafter::{DFlashDrafter, DrafterConfig, Init, Row};
+use dflash_trainer::config::{DeviceChoice, Train};
+use dflash_trainer::drafter::{DFlashDrafter, Init, Row};
 use dflash_trainer::instrument;
 use dflash_trainer::pipeline::DrafterStep;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
+use shape::config;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tch::{Device, Kind as Dtype, Tensor};
@@ -73,7 +77,7 @@ fn main() -> Result<(), Error> {
         "pairs" => bench.pairs(rounds)?,
         _ => bench.blocks(rounds, &mut stops)?,
     };
-    print(&bench, shape, &all, &stops);
+    table::print(&bench, shape, &all, &stops);
     Ok(())
 }
 
@@ -228,84 +232,4 @@ fn whole(profiler: &Profiler) -> Result<(), Error> {
         return Err(format!("the recording is not whole: {totals:?} {:?}", profiler.trouble()).into());
     }
     Ok(())
-}
-
-/// The drafter of a Qwen3 target: 5 layers, blocks of 16.
-fn config(hidden_size: i64, intermediate_size: i64, heads: i64, target_layers: i64) -> DrafterConfig {
-    let vocab_size = if hidden_size < 100 { 1000 } else { 151_936 };
-    DrafterConfig {
-        hidden_size,
-        intermediate_size,
-        layers: 5,
-        heads,
-        kv_heads: heads.min(8),
-        head_dim: if hidden_size < 100 { 16 } else { 128 },
-        vocab_size,
-        rms_norm_eps: 1e-6,
-        rope_theta: 1e6,
-        attention_bias: false,
-        max_positions: 4096,
-        block_size: 16,
-        mask_token_id: vocab_size - 1,
-        target_layer_ids: dflash_trainer::drafter::target_layer_ids(target_layers as usize, 5),
-        target_layers,
-        initializer_range: 0.02,
-        layer_types: vec![LayerType::FullAttention; 5],
-        sliding: None,
-    }
-}
-
-fn print(bench: &Bench, shape: &str, rounds: &[Round], stops: &[f64]) {
-    let tokens = (bench.ids.len() * bench.steps) as f64;
-    println!("{shape}: {} rounds of {} steps, {} tokens a step", rounds.len(), bench.steps, bench.ids.len());
-    println!("| mode | blocks | ms a step, median | tokens/s | cost of tokens/s by t | by signed ranks |");
-    println!("|---|---|---|---|---|---|");
-    for (mode, (_, name)) in MODES.iter().enumerate() {
-        let mut seconds: Vec<f64> = rounds.iter().filter_map(|r| r[mode]).collect();
-        seconds.sort_by(f64::total_cmp);
-        let Some(&median) = seconds.get(seconds.len() / 2) else { continue };
-        let ratios: Vec<f64> = rounds.iter().filter_map(|r| Some((r[mode]? / r[0]?).ln())).collect();
-        let cost = [interval(&ratios), ranked(&ratios)].map(|interval| {
-            // A step that takes r times as long makes 1 / r of the tokens.
-            let percent = |log: f64| (1.0 - (-log).exp()) * 100.0;
-            interval.map_or("–".to_owned(), |(low, centre, high)| {
-                format!("{:.2} % ({:.2} … {:.2})", percent(centre), percent(low), percent(high))
-            })
-        });
-        let n = seconds.len();
-        let (ms, rate) = (median / bench.steps as f64 * 1e3, tokens / median);
-        println!("| {name} | {n} | {ms:.2} | {rate:.0} | {} | {} |", cost[0], cost[1]);
-    }
-    if !stops.is_empty() {
-        let (sum, most) = (stops.iter().sum::<f64>(), stops.iter().fold(0.0, |a: f64, b| a.max(*b)));
-        println!("kineto's stop and export: mean {:.2} s, longest {most:.2} s", sum / stops.len() as f64);
-    }
-}
-
-/// Mean of the values with its 95 % interval by Student's t.
-fn interval(values: &[f64]) -> Option<(f64, f64, f64)> {
-    let n = values.len() as f64;
-    if n < 3.0 {
-        return None;
-    }
-    let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    // Cornish-Fisher's expansion of t's 97.5 % point: within 1 % from 3 degrees of freedom on.
-    let (z, f) = (1.959_964_f64, n - 1.0);
-    let t = z + (z.powi(3) + z) / (4.0 * f) + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * f * f);
-    let half = t * (variance / n).sqrt();
-    Some((mean - half, mean, mean + half))
-}
-
-/// Hodges and Lehmann's centre of the values with its 95 % interval by signed ranks: what few far values cannot move.
-fn ranked(values: &[f64]) -> Option<(f64, f64, f64)> {
-    let n = values.len();
-    if n < 10 {
-        return None;
-    }
-    let means = pair_means(values);
-    let f = n as f64;
-    let low = f * (f + 1.0) / 4.0 - 1.959_964 * (f * (f + 1.0) * (2.0 * f + 1.0) / 24.0).sqrt();
-    let low = low.max(0.0) as usize;
-    Some((means[low], means[means.len() / 2], means[means.len() - 1 - low]))
 }
