@@ -145,6 +145,10 @@ fn two_processes_learn_what_one_learns_with_twice_the_batch() {
     // Two drafters of one process: the same additions, and so the same bits.
     let two = single(&place, &["two.toml"]);
     assert_eq!(state(&checkpoint(&run, 12)), state(&checkpoint(&two, 12)));
+    // And while the backward pass still goes on: the same again.
+    let meanwhile = ["ranks.toml", "--set", "pipeline.reduce_overlap=true", "--name", "meanwhile"];
+    let meanwhile = Crowd::start(&place, [&meanwhile, &meanwhile]).ends_well();
+    assert_eq!(state(&checkpoint(&place.path(meanwhile.to_str().unwrap()), 12)), state(&checkpoint(&two, 12)));
     is_seen_by_all_readers(&place, run.to_str().unwrap());
 }
 

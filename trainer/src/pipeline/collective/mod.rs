@@ -64,7 +64,7 @@ pub trait Collective: Send {
     /// A member has left.
     fn mean(&mut self, tensors: &mut [Tensor], weight: f64) -> Result<(), Ended> {
         let share = self.share(weight)?;
-        tensors.chunk_by_mut(small_pairs()).try_for_each(|bucket| self.weighted(bucket, share))
+        tensors.chunk_by_mut(small_pairs(BUCKET)).try_for_each(|bucket| self.weighted(bucket, share))
     }
 
     /// What part of all members' weights this one's `weight` is; 0 where nobody has any.
@@ -91,8 +91,8 @@ pub trait Collective: Send {
     }
 }
 
-/// Tensors in buckets, by their places, from the last one on: about the order in which a backward pass makes gradients.
-pub(super) fn from_the_end(tensors: &[Tensor]) -> Vec<Range<usize>> {
+/// Tensors in buckets of so many bytes, by their places, from the last one on: about the order in which a backward pass makes gradients.
+pub(super) fn from_the_end(tensors: &[Tensor], bytes: usize) -> Vec<Range<usize>> {
     let backwards: Vec<Tensor> = tensors.iter().rev().map(Tensor::shallow_clone).collect();
     let mut end = tensors.len();
     let range = |bucket: &[Tensor]| {
@@ -100,18 +100,18 @@ pub(super) fn from_the_end(tensors: &[Tensor]) -> Vec<Range<usize>> {
         end = bucket.start;
         bucket
     };
-    backwards.chunk_by(small_pairs()).map(range).collect()
+    backwards.chunk_by(small_pairs(bytes)).map(range).collect()
 }
 
 /// Bytes that are summed at a time: large enough to be worth the members' meeting, small enough to need little memory.
-const BUCKET: usize = 64 << 20;
+pub(super) const BUCKET: usize = 64 << 20;
 
-/// Says of a tensor and the next one whether both are in one bucket.
-fn small_pairs() -> impl FnMut(&Tensor, &Tensor) -> bool {
+/// Says of a tensor and the next one whether both are in one bucket of so many bytes.
+fn small_pairs(bytes: usize) -> impl FnMut(&Tensor, &Tensor) -> bool {
     let mut sum = 0;
     move |tensor, _| {
         sum += tensor.numel() * 4;
-        let full = sum >= BUCKET;
+        let full = sum >= bytes;
         if full {
             sum = 0;
         }

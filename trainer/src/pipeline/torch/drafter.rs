@@ -185,7 +185,8 @@ impl Learn<Torch<'_>> for Learner<'_> {
         }
         let overlap = self.overlap()?;
         let stream = self.step.drafter.stream;
-        let ((), reduced) = overlap.run(group, stream, |told| self.pass(states, told))?;
+        let ((), reduced) = overlap
+            .run(group, stream, |weigh| self.pass(states, &|loss| weigh(loss.denominator, loss.divisor.as_ref())))?;
         self.overlap = Some(overlap);
         Ok(reduced.map(|gradients| self.keep(gradients)))
     }

@@ -4,9 +4,8 @@
 //! same order, whatever order their gradients come in, to a thread that adds them up on streams of its own.
 
 use crate::instrument::TorchStream;
-use crate::loss::Loss;
 use crate::model::kernels::sound;
-use crate::pipeline::collective::{Collective, Ended, from_the_end};
+use crate::pipeline::collective::{BUCKET, Collective, Ended, from_the_end};
 use dflash_profiler::span;
 use dflash_torch::{GradientWatch, Moment, Priority, Stream};
 use std::collections::HashSet;
@@ -50,6 +49,9 @@ enum Said {
     Bucket(Part),
 }
 
+/// Gets the weight of a loss before its backward pass begins: its number of slots, or what the device alone knows.
+type Weigh<'a> = &'a dyn Fn(f64, Option<&Tensor>);
+
 /// A bucket's gradients, by the place of the first among the weights.
 pub(super) struct Part {
     first: usize,
@@ -60,33 +62,37 @@ pub(super) struct Part {
 impl Overlap {
     /// For a drafter with these weights, on the thread and the streams that it learns on; `devices`: of all drafters.
     pub(super) fn new(weights: Vec<Tensor>, devices: &[Device]) -> Result<Self, String> {
+        Self::in_buckets(weights, devices, BUCKET)
+    }
+
+    fn in_buckets(weights: Vec<Tensor>, devices: &[Device], bytes: usize) -> Result<Self, String> {
         let said = |error: dflash_torch::TorchError| error.to_string();
         let cuda: HashSet<Device> = devices.iter().copied().filter(|device| device.is_cuda()).collect();
         // What others wait for goes first.
         let streams = cuda.into_iter().map(|device| Stream::from_pool(device, Priority::High));
         let streams = streams.collect::<Result<_, _>>().map_err(said)?;
         let watched: Vec<Tensor> = weights.iter().map(Tensor::shallow_clone).collect();
-        let board = Arc::new(Board::new(weights));
+        let board = Arc::new(Board::new(weights, bytes));
         let told = Arc::clone(&board);
         let watch = GradientWatch::new(&watched, move |number| told.complete(number)).map_err(said)?;
         Ok(Self { board, _watch: watch, streams, threads: tch::get_num_threads() })
     }
 
     /// Runs `backward` and adds up what it makes: its own result, and the gradients of all drafters in the weights' order, for
-    /// the calling thread's streams, of which spans are timed on `stream`. `backward` gets what is to be told of its loss; one
-    /// that makes none takes part with no weight.
+    /// the calling thread's streams, of which spans are timed on `stream`. `backward` tells the weight of its loss; one
+    /// that has none takes part with no weight.
     pub(super) fn run<T>(
         &self,
         group: &mut dyn Collective,
         stream: Option<TorchStream>,
-        backward: impl FnOnce(&dyn Fn(&Loss)) -> Result<T, String>,
+        backward: impl FnOnce(Weigh<'_>) -> Result<T, String>,
     ) -> Result<(T, Result<Vec<Tensor>, Ended>), String> {
         let (send, said) = channel();
         let (streams, threads) = (&self.streams[..], self.threads);
         std::thread::scope(|scope| {
             let open = Open::new(&self.board, send);
             let adding = scope.spawn(move || add_up(group, said, streams, threads));
-            let made = backward(&|loss| open.weigh(loss.denominator, loss.divisor.as_ref()))?;
+            let made = backward(&|slots, divisor| open.weigh(slots, divisor))?;
             let _span = span!("drafter.reduce", &stream);
             open.finish();
             let parts = {
@@ -180,8 +186,8 @@ impl Pass {
 }
 
 impl Board {
-    fn new(weights: Vec<Tensor>) -> Self {
-        let buckets = from_the_end(&weights);
+    fn new(weights: Vec<Tensor>, bytes: usize) -> Self {
+        let buckets = from_the_end(&weights, bytes);
         let mut bucket_of = vec![0; weights.len()];
         for (number, bucket) in buckets.iter().enumerate() {
             bucket_of[bucket.clone()].fill(number);
@@ -223,3 +229,7 @@ impl State {
 pub(super) fn gradient(weight: &Tensor) -> Tensor {
     Some(weight.grad()).filter(Tensor::defined).unwrap_or_else(|| weight.detach().zeros_like())
 }
+
+#[cfg(test)]
+#[path = "overlap_tests.rs"]
+mod tests;
