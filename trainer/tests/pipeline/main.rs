@@ -9,4 +9,5 @@ mod equality;
 mod gpus;
 mod linear;
 mod simulated;
+mod slurm;
 mod support;
