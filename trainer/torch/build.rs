@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[path = "../../build.rs"]
 mod rpath;
 
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 10] = [
     "stream.cpp",
     "event.cpp",
     "allocator.cpp",
@@ -16,6 +16,7 @@ const SOURCES: [&str; 9] = [
     "fused.cpp",
     "optimizer.cpp",
     "tensor.cpp",
+    "gradient.cpp",
     "group.cpp",
 ];
 

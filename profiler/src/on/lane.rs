@@ -176,6 +176,14 @@ pub(crate) fn with<T>(use_it: impl FnOnce(&mut Current) -> T) -> Option<T> {
         .flatten()
 }
 
+/// Name of the innermost span that is open on the calling thread; `None` where none is, or none is recorded. For messages: a
+/// panic hook can say what was being done.
+#[cold]
+#[must_use]
+pub fn open_span() -> Option<&'static str> {
+    with(|lane| lane.open.look().last().map(|(site, _)| super::site::name(*site))).flatten()
+}
+
 impl Current {
     /// Puts a record into the ring; a full ring drops it and counts.
     #[inline(always)]

@@ -38,7 +38,7 @@ mod writer;
 pub use control::Requests;
 pub use device_span::DeviceSpanGuard;
 pub use iteration::{IterationGuard, begin_iteration};
-pub use lane::{Lane, LaneGuard, add_time, flow_put, flow_take, take_stats};
+pub use lane::{Lane, LaneGuard, add_time, flow_put, flow_take, open_span, take_stats};
 pub use level::{level, set_level};
 pub use profiler::{Counter, Profiler};
 pub use samplers::gpu_details;

@@ -103,6 +103,9 @@ section! {
         /// What adds up gradients over several processes: `gloo` (by way of main memory), `nccl` (from GPU to GPU), or
         /// `auto`: NCCL where each process trains on a GPU of its own and finds libnccl.so.2.
         reduce: Reduce = Reduce::Auto,
+        /// With several drafters, gradients are added up `false`: after the backward pass, or `true`: while it still makes others.
+        /// The same bits with two drafters; more may round differently.
+        reduce_overlap: bool = false,
         /// Of several processes: seconds that each waits at the start until all have come.
         join_seconds: u64 = 600,
         /// Of several processes: one that gives no sign of life for so many seconds ends the training.

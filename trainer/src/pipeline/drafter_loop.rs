@@ -133,11 +133,8 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
             flow_take(HIDDEN_STATES_FLOW + states.number);
             let own = self.shared.tokens(&states.samples);
             guard.tokens(own);
-            self.work.backward(&states).map_err(Fault::Work)?;
             // A step that not all drafters can make is nobody's.
-            if self.group.size() > 1
-                && let Err(ended) = self.work.reduce(self.group.as_mut())
-            {
+            if let Err(ended) = self.backward(&states).map_err(Fault::Work)? {
                 guard.kind(Kind::Drain);
                 return match ended {
                     Ended::Gone(gone) => Err(Fault::Gone(gone.to_string())),
@@ -164,6 +161,14 @@ impl<'a, W: World> DrafterTrainLoop<'a, W> {
             }
         }
         Ok(())
+    }
+
+    /// Gradients of a batch, those of all drafters together.
+    fn backward(&mut self, states: &HiddenStates<W::Taps>) -> Result<Result<(), Ended>, String> {
+        if self.group.size() > 1 {
+            return self.work.backward_together(states, self.group.as_mut());
+        }
+        self.work.backward(states).map(Ok)
     }
 
     fn wait(&mut self) -> Option<(HiddenStates<W::Taps>, super::Depth)> {

@@ -3,7 +3,9 @@
 use super::observe::{LaneReport, Observer, StageMean};
 use dflash_profiler::Lane;
 use std::any::Any;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 /// Runs `work` on a thread of its own that is bound to `lane`; `on_failure` runs there if it fails or panics.
@@ -14,6 +16,7 @@ pub(super) fn spawn<'scope, T: Send + 'scope>(
     work: impl FnOnce() -> Result<T, String> + Send + 'scope,
     on_failure: impl FnOnce(&str) + Send + 'scope,
 ) -> std::io::Result<ScopedJoinHandle<'scope, Result<T, String>>> {
+    note_stages();
     Builder::new().name(name.to_owned()).spawn_scoped(scope, move || {
         let _on_lane = lane.enter();
         // libtorch's errors arrive as panics of tch: an out-of-memory must not take the other lanes with it silently.
@@ -32,11 +35,31 @@ pub(crate) fn cause_text(cause: &(dyn Any + Send)) -> String {
     advised(text.split("\\nException raised from").next().unwrap_or(text).trim())
 }
 
-/// Where memory ran out, what to lower.
+thread_local! {
+    /// What the thread was at when it panicked.
+    static STAGE: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
+/// From now on a panic notes which span was open: when it is caught, all are closed.
+fn note_stages() {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            let _ = STAGE.try_with(|stage| stage.set(dflash_profiler::open_span()));
+            before(panic);
+        }));
+    });
+}
+
+/// Where memory ran out: at what, and what to lower.
 fn advised(text: &str) -> String {
     let out = ["out of memory", "can't allocate memory", "not enough memory"].iter().any(|words| text.contains(words));
-    let advice = "; lower [train] batch or anchors, [data] max_length, or [pipeline] hs_queue";
-    format!("{text}{}", if out { advice } else { "" })
+    if !out {
+        return text.to_owned();
+    }
+    let stage = STAGE.with(Cell::take).map(|stage| format!(", in {stage}")).unwrap_or_default();
+    format!("{text}{stage}; lower [train] batch or anchors, [data] max_length, or [pipeline] hs_queue")
 }
 
 /// Tells the observer the lane's mean times since the last call.
@@ -57,6 +80,28 @@ pub(super) fn report(observer: &dyn Observer, lane: &str, iteration: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn out_of_memory_names_the_stage_and_what_to_lower() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = dflash_profiler::timeline::RunDir::create(dir.path(), "full", Default::default()).unwrap();
+        let profiler = dflash_profiler::Profiler::start(dflash_profiler::Options::new(run)).unwrap();
+        let told = std::sync::Mutex::new(String::new());
+        let work = || -> Result<(), String> {
+            let _iteration = dflash_profiler::begin_iteration(dflash_profiler::Kind::Train);
+            let _span = dflash_profiler::span!("drafter.forward");
+            // More than any machine has.
+            let _ = tch::Tensor::zeros([1 << 56], (tch::Kind::Float, tch::Device::Cpu));
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let failed = |cause: &str| told.lock().unwrap().push_str(cause);
+            let lane = spawn(scope, "drafter:0", profiler.lane("drafter:0", "cpu"), work, failed).unwrap();
+            assert!(lane.join().unwrap().is_err());
+        });
+        let told = told.into_inner().unwrap();
+        assert!(told.contains(", in drafter.forward; lower [train] batch or anchors"), "{told}");
+    }
 
     #[test]
     fn a_panic_names_its_cause_without_the_backtrace() {

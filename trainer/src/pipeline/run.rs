@@ -210,7 +210,10 @@ fn learners<'a>(
             train.learning_rate,
             (largest.clone(), width),
         );
-        Ok((device_name(device), learner.examined_by(examiner.take())))
+        Ok((
+            device_name(device),
+            learner.examined_by(examiner.take()).overlapping(parts.config.pipeline.reduce_overlap),
+        ))
     };
     parts.drafter_devices.iter().map(learner).collect()
 }

@@ -117,6 +117,17 @@ impl DrafterStep {
     /// `taps`: `[b, S, n·D]` on any device, the hidden states of `rows`; for `kl`, `[b, S, (n+1)·D]`, the last D being what
     /// the target's head reads.
     pub fn backward(&mut self, taps: &Tensor, rows: &[Row<'_>], share: Share) -> (Loss, Slots) {
+        self.backward_telling(taps, rows, share, &|_| ())
+    }
+
+    /// As [`DrafterStep::backward`]; `told` gets the loss before the backward pass begins.
+    pub(super) fn backward_telling(
+        &mut self,
+        taps: &Tensor,
+        rows: &[Row<'_>],
+        share: Share,
+        told: &dyn Fn(&Loss),
+    ) -> (Loss, Slots) {
         let stream = self.drafter.stream;
         let taps = {
             let _span = span!("drafter.upload", &stream);
@@ -130,7 +141,7 @@ impl DrafterStep {
             let _span = span!("drafter.mask", &stream);
             BlockMask::new(&blocks, taps.size()[1], &self.drafter.config, self.drafter.mask, self.embedding.kind())
         };
-        let loss = self.learn(&taps, &blocks, mask, rows, share);
+        let loss = self.learn((&taps, &blocks, mask), rows, share, told);
         self.losses.push(loss.mean.detach());
         (loss, blocks.slots)
     }
@@ -145,7 +156,13 @@ impl DrafterStep {
     }
 
     /// Forward, loss, backward.
-    fn learn(&self, taps: &Tensor, blocks: &Blocks, mask: BlockMask, rows: &[Row<'_>], share: Share) -> Loss {
+    fn learn(
+        &self,
+        (taps, blocks, mask): (&Tensor, &Blocks, BlockMask),
+        rows: &[Row<'_>],
+        share: Share,
+        told: &dyn Fn(&Loss),
+    ) -> Loss {
         let stream = self.drafter.stream;
         let (features, teacher) = self.parts(taps);
         let pass = {
@@ -160,6 +177,7 @@ impl DrafterStep {
             let texts = rows.iter().map(Row::texts).sum();
             loss::evaluate(&pass.y, &blocks.slots, &head, teacher.as_ref(), &self.goal, texts)
         };
+        told(&loss);
         let _span = span!("drafter.backward", &stream);
         pass.backward(&(&loss.mean / self.settings.accumulate as f64));
         // Giving memory back takes its time, which belongs to the stage that needed it last.

@@ -87,6 +87,16 @@ pub(super) trait Learn<W: World>: Send {
     /// Makes the gradients of the last batch those of all drafters' last batches together.
     fn reduce(&mut self, group: &mut dyn Collective) -> Result<(), Ended>;
 
+    /// [`Learn::backward`] and [`Learn::reduce`]: the outer error is this drafter's own.
+    fn backward_together(
+        &mut self,
+        states: &HiddenStates<W::Taps>,
+        group: &mut dyn Collective,
+    ) -> Result<Result<(), Ended>, String> {
+        self.backward(states)?;
+        Ok(self.reduce(group))
+    }
+
     /// Updates the weights; `step` counts from 0.
     fn update(&mut self, step: usize);
 

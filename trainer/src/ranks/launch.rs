@@ -22,13 +22,23 @@ pub struct Launch {
     pub prefix: String,
 }
 
-/// How long to wait for the others.
+/// How long to wait for the others, and how often to ask them for the time.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
     /// Until all have come.
     pub join: Duration,
     /// For a sign of life from one that has come.
     pub silence: Duration,
+    /// From one comparison of the clocks to the next.
+    pub compare: Duration,
+}
+
+impl Patience {
+    /// With a comparison of the clocks each minute.
+    #[must_use]
+    pub const fn new(join: Duration, silence: Duration) -> Self {
+        Self { join, silence, compare: Duration::from_secs(60) }
+    }
 }
 
 impl Launch {

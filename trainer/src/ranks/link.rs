@@ -10,10 +10,7 @@ use std::net::{IpAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender as Answers};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
-
-/// How often the clocks are compared.
-const COMPARE_EVERY: Duration = Duration::from_secs(60);
+use std::time::Instant;
 
 /// Gets every measurement.
 pub(super) type Watch = Box<dyn Fn(ClockOffset) + Send>;
@@ -59,7 +56,7 @@ impl Link {
         let (mut compared, mut questions): (Option<Instant>, _) = (None, Questions::new(answered));
         spawn("dflash-rank-out", move || {
             while !closed.load(Ordering::Relaxed) && out.send(&Up::Beat).is_ok() {
-                if compared.is_none_or(|at| at.elapsed() >= COMPARE_EVERY) {
+                if compared.is_none_or(|at| at.elapsed() >= patience.compare) {
                     compared = Some(Instant::now());
                     if let Some(offset) = questions.measure(&clock, |number| out.send(&Up::Ping { number })) {
                         note(&offsets, offset);

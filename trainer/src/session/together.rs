@@ -30,7 +30,7 @@ impl Together {
         dflash_torch::load_cuda();
         let pipeline = &config.pipeline;
         let (join, silence) = (pipeline.join_seconds, pipeline.silence_seconds);
-        let patience = Patience { join: Duration::from_secs(join), silence: Duration::from_secs(silence) };
+        let patience = Patience::new(Duration::from_secs(join), Duration::from_secs(silence));
         let ranks = Ranks::join(launch, patience, stop)?;
         ranks.agree(&facts(config, options.commit.as_deref()), stop)?;
         let counts: Vec<usize> = ranks.gather_unless(&drafters, stop)?;
@@ -179,7 +179,7 @@ mod tests {
         let join = |rank| {
             let (host, prefix) = ("127.0.0.1".to_owned(), "t/".to_owned());
             let launch = Launch { rank, size: 2, local_rank: rank, host, port, agent_store: false, prefix };
-            let patience = Patience { join: Duration::from_secs(60), silence: Duration::from_secs(30) };
+            let patience = Patience::new(Duration::from_secs(60), Duration::from_secs(30));
             let ranks = Ranks::join(&launch, patience, &|| false).unwrap();
             let among = Among { first: rank, all: 2 };
             let together = Together { others: Some(Arc::new(ranks)), among, local_rank: rank };

@@ -146,3 +146,41 @@ fn a_targets_panic_ends_all_with_its_lane_and_cause() {
     });
     assert!(error.starts_with("target:") && error.contains("out of range"), "{error}");
 }
+
+#[test]
+fn gradients_that_are_added_up_meanwhile_are_the_same() {
+    for drafters in [2, 3] {
+        let run = |overlap: bool, change: fn(&mut Config)| {
+            never_stuck(move || {
+                let mut config = config();
+                change(&mut config);
+                config.pipeline.reduce_overlap = overlap;
+                train(&config, 2, drafters)
+            })
+        };
+        // The third step's texts do not suffice for all; batches that add up; layers that are computed again.
+        let changes: [fn(&mut Config); 4] = [
+            |_| (),
+            |c| c.train.accumulate = 3,
+            |c| c.train.checkpointing = true,
+            |c| (c.train.loss, c.train.reduction) = (Objective::Dpace, Reduction::WeightedMean),
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            let (after, meanwhile) = (run(false, change), run(true, change));
+            assert_eq!(worst(&after, &meanwhile), 0.0, "{drafters} drafters, change {number}");
+            assert_eq!(after.losses, meanwhile.losses);
+        }
+    }
+}
+
+#[test]
+fn a_stop_ends_drafters_that_add_up_meanwhile() {
+    let steps = never_stuck(|| {
+        let mut config = config();
+        (config.train.steps, config.pipeline.reduce_overlap) = (1_000_000, true);
+        let (dir, log) = (tempfile::tempdir().unwrap(), Log::default());
+        let stop = || log.0.lock().unwrap().len() > 5;
+        outcome(&config, 2, 3, dir.path(), &log, &stop).unwrap().steps
+    });
+    assert!((6..1_000_000).contains(&steps), "{steps}");
+}

@@ -95,6 +95,9 @@ fn two_equal_one_with_twice_the_batch(targets: &[Device], drafters: [Device; 2])
     let two = trained_by(&config, targets, &drafters);
     let again = trained_by(&config, targets, &drafters);
     assert!(worst(&two, &again) < ROUNDING, "{}", worst(&two, &again));
+    config.pipeline.reduce_overlap = true;
+    let meanwhile = trained_by(&config, targets, &drafters);
+    assert!(worst(&two, &meanwhile) < ROUNDING, "added up meanwhile: {}", worst(&two, &meanwhile));
     config.train.batch *= 2;
     let one = trained(&config, GPU, &[GPU]);
     assert_eq!(one.losses.len(), two.losses.len());

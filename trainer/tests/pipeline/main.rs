@@ -9,5 +9,6 @@ mod equality;
 mod gpus;
 mod linear;
 mod simulated;
+mod slurm;
 mod support;
 mod tau_curve;

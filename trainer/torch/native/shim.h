@@ -104,6 +104,15 @@ char* dflash_tensor_is_pinned(const at::Tensor* tensor, bool* out) noexcept;
 // A tensor in main memory that the device can read and write by itself; `kind` is libtorch's ScalarType.
 char* dflash_tensor_pinned(const int64_t* shape, size_t dims, int8_t kind, at::Tensor** out) noexcept;
 
+// ---- gradients (gradient.cpp) ---------------------------------------------------------------------------------------
+
+struct DflashWatch;
+// Calls `told` with `with` and `number` each time the weight's gradient is complete, on the thread of the backward pass.
+char* dflash_gradient_watch(const at::Tensor* weight, void (*told)(void*, size_t), void* with, size_t number,
+                            DflashWatch** out) noexcept;
+// While no backward pass is under way.
+void dflash_gradient_unwatch(DflashWatch* watch) noexcept;
+
 // ---- our own kernels (kernels.cpp, fused.cpp) -----------------------------------------------------------------------
 
 struct DflashKernel {

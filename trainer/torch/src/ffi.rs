@@ -2,130 +2,11 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
+pub(crate) use crate::raw::{
+    RawAdamW, RawAdamWLists, RawAllocator, RawEvent, RawGloo, RawKernel, RawMember, RawRendezvous, RawStore, RawStream,
+    RawTensor, RawThread, RawTrace, RawWatch,
+};
 use crate::{Result, TorchError};
-
-/// A stream: libtorch's name for it, and the device runtime's own handle.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RawStream {
-    pub id: i64,
-    pub native: *mut c_void,
-    pub device: i16,
-}
-
-impl RawStream {
-    /// To be filled by a call.
-    pub(crate) const EMPTY: Self = Self { id: 0, native: std::ptr::null_mut(), device: 0 };
-}
-
-/// The allocator's counters, in shim.h's order.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct RawAllocator {
-    pub allocations: i64,
-    pub device_allocations: i64,
-    pub device_frees: i64,
-    pub retries: i64,
-    pub out_of_memory: i64,
-    pub reserved_bytes: i64,
-    pub active_bytes: i64,
-}
-
-/// A thread of a capture.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RawThread {
-    pub tid: i64,
-    pub operators: u64,
-}
-
-/// A `c10::Event`, seen through its address alone.
-#[repr(C)]
-#[derive(Debug)]
-pub(crate) struct RawEvent {
-    opaque: [u8; 0],
-}
-
-/// A capture's result, likewise.
-#[repr(C)]
-#[derive(Debug)]
-pub(crate) struct RawTrace {
-    opaque: [u8; 0],
-}
-
-/// libtorch's `at::Tensor`, seen through its address alone.
-#[repr(C)]
-#[derive(Debug)]
-pub(crate) struct RawTensor {
-    opaque: [u8; 0],
-}
-
-/// How a kernel is launched.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RawKernel {
-    pub threads: u32,
-    pub shared: u32,
-    pub tile: i32,
-    pub keys: i32,
-}
-
-/// A step of AdamW.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RawAdamW {
-    pub rate: f64,
-    pub weight_decay: f64,
-    pub beta1: f64,
-    pub beta2: f64,
-    pub eps: f64,
-}
-
-/// Weights of a step of AdamW, in lists of one length.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RawAdamWLists {
-    pub masters: *const *const RawTensor,
-    pub gradients: *const *const RawTensor,
-    pub firsts: *const *const RawTensor,
-    pub seconds: *const *const RawTensor,
-    pub step: *const RawTensor,
-}
-
-/// c10d's store, seen through its address alone.
-#[repr(C)]
-#[derive(Debug)]
-pub(crate) struct RawStore {
-    opaque: [u8; 0],
-}
-
-/// A process's end of a group, likewise.
-#[repr(C)]
-#[derive(Debug)]
-pub(crate) struct RawGloo {
-    opaque: [u8; 0],
-}
-
-/// Where a store is.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RawRendezvous {
-    pub host: *const c_char,
-    pub prefix: *const c_char,
-    pub timeout_ms: i64,
-    pub port: u16,
-    pub server: bool,
-}
-
-/// A process of a group.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RawMember {
-    pub address: *const c_char,
-    pub timeout_ms: i64,
-    pub rank: i32,
-    pub size: i32,
-}
 
 type Words = *mut c_char;
 type Made = *mut *mut RawTensor;
@@ -171,6 +52,15 @@ unsafe extern "C" {
     pub(crate) fn dflash_tensor_record_stream(tensor: *const RawTensor, stream: *const RawStream) -> Words;
     pub(crate) fn dflash_tensor_is_pinned(tensor: *const RawTensor, out: *mut bool) -> Words;
     pub(crate) fn dflash_tensor_pinned(shape: *const i64, dims: usize, kind: i8, out: Made) -> Words;
+
+    pub(crate) fn dflash_gradient_watch(
+        weight: *const RawTensor,
+        told: unsafe extern "C" fn(*mut c_void, usize),
+        with: *mut c_void,
+        number: usize,
+        out: *mut *mut RawWatch,
+    ) -> Words;
+    pub(crate) fn dflash_gradient_unwatch(watch: *mut RawWatch);
 
     pub(crate) fn dflash_kernel_register(
         name: *const c_char,
@@ -269,46 +159,5 @@ unsafe fn refused(doing: &'static str, words: Words) -> TorchError {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::ptr::null_mut;
-
-    /// What a call said, if it refused.
-    fn said(answered: Result<()>) -> String {
-        answered.map_or_else(|error| error.to_string(), |()| "no error".to_owned())
-    }
-
-    /// libtorch throws in each of these bodies; past the checks of the modules above, which ask for the GPU first.
-    #[test]
-    fn without_a_gpu_each_exception_becomes_a_text() {
-        if crate::gpu_count() > 0 {
-            eprintln!("SKIPPED without_a_gpu_each_exception_becomes_a_text: there is a GPU");
-            return;
-        }
-        let (mut raw, mut event) = (RawStream::EMPTY, null_mut());
-        let mut counters = RawAllocator::default();
-        let (mut done, mut trace) = (false, null_mut());
-        // SAFETY: every pointer is valid for the call, and each answer goes to `answer` alone.
-        let refused = unsafe {
-            [
-                answer("a", dflash_stream_current(0, &raw mut raw)),
-                answer("b", dflash_stream_from_pool(0, true, &raw mut raw)),
-                answer("c", dflash_stream_exchange(&raw const raw, &raw mut raw)),
-                answer("d", dflash_stream_query(&raw const raw, &raw mut done)),
-                answer("e", dflash_stream_synchronize(&raw const raw)),
-                answer("f", dflash_event_new(true, &raw mut event)),
-                answer("g", dflash_allocator_counters(0, &raw mut counters)),
-            ]
-        };
-        for text in refused.map(said) {
-            let reasons = ["not linked with support for cuda", "no caching allocator for a GPU"];
-            assert!(reasons.iter().any(|reason| text.contains(reason)), "{text}");
-            assert!(!text.contains("Exception raised from"), "a backtrace is for no user: {text}");
-        }
-        assert!(event.is_null() && !done);
-        // SAFETY: as above. No test of this executable captures.
-        let idle = unsafe { [answer("h", dflash_capture_quiet()), answer("i", dflash_capture_stop(&raw mut trace))] };
-        assert!(idle.map(said).iter().all(|text| text.contains("no capture runs")));
-        assert!(trace.is_null());
-    }
-}
+#[path = "ffi_tests.rs"]
+mod tests;

@@ -1,58 +1,19 @@
-//! NCCL: sums of tensors over processes, from GPU to GPU. Its library is opened when it is first asked for; the few
-//! functions that are needed are part of its stable C interface.
+//! NCCL: sums of tensors over processes, from GPU to GPU.
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use std::path::Path;
+use std::ffi::{c_char, c_int};
 use std::ptr::null_mut;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use tch::{Device, Kind, Tensor};
 
-use crate::runtime::{Handle, Runtime, symbol};
-use crate::{Event, Result, Stream, TorchError, device, load_cuda};
-
-const LIBRARY: &str = "libnccl.so.2";
-const SUCCESS: c_int = 0;
-/// ncclInProgress: a call that does not block goes on.
-const IN_PROGRESS: c_int = 7;
-/// ncclSum, ncclFloat32, ncclFloat64.
-const SUM: c_int = 0;
-const FLOAT: c_int = 7;
-const DOUBLE: c_int = 8;
+use crate::nccl_library::{AT_ONCE, Comm, DOUBLE, FLOAT, IN_PROGRESS, Library, SUCCESS, SUM};
+use crate::runtime::Runtime;
+use crate::{Event, Result, Stream, TorchError, device};
 
 /// ncclUniqueId: by which the members of a group find each other. One makes it and tells the others.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct NcclId([c_char; 128]);
-
-/// ncclComm_t.
-type Comm = *mut c_void;
-
-/// What ncclConfig_t began with in NCCL 2.14, which brought it. Later versions have more fields; from `size` and `version` they
-/// know that the caller's ends here, and take their defaults for the rest.
-#[repr(C)]
-struct Settings {
-    size: usize,
-    magic: c_uint,
-    version: c_uint,
-    blocking: c_int,
-    padding: c_int,
-}
-
-/// Calls return at once: what waits for a peer can be given up.
-static AT_ONCE: Settings =
-    Settings { size: size_of::<Settings>(), magic: 0xcafe_beef, version: 21400, blocking: 0, padding: c_int::MIN };
-
-/// NCCL's functions.
-struct Library {
-    id: unsafe extern "C" fn(*mut NcclId) -> c_int,
-    join: unsafe extern "C" fn(*mut Comm, c_int, NcclId, c_int, *const Settings) -> c_int,
-    state: unsafe extern "C" fn(Comm, *mut c_int) -> c_int,
-    sum: unsafe extern "C" fn(*const c_void, *mut c_void, usize, c_int, c_int, Comm, Handle) -> c_int,
-    abort: unsafe extern "C" fn(Comm) -> c_int,
-    words: unsafe extern "C" fn(c_int) -> *const c_char,
-}
 
 /// A process's end of a group of GPUs.
 pub struct Nccl {
@@ -63,53 +24,6 @@ pub struct Nccl {
 
 // SAFETY: a communicator belongs to no thread; `&mut self` keeps two calls apart.
 unsafe impl Send for Nccl {}
-
-impl Library {
-    fn get() -> Result<&'static Self> {
-        static FOUND: OnceLock<std::result::Result<Library, String>> = OnceLock::new();
-        // libtorch_cuda brings it along, where that is opened; scripts/libtorch puts both into one place.
-        FOUND
-            .get_or_init(|| {
-                let beside = match load_cuda() {
-                    crate::CudaLibrary::Loaded(path) => path.with_file_name(LIBRARY),
-                    _ => LIBRARY.into(),
-                };
-                let opened =
-                    dflash_sys::dlopen_global(&beside).or_else(|_| dflash_sys::dlopen_global(Path::new(LIBRARY)));
-                opened.and_then(|()| {
-                    Self::find().ok_or_else(|| format!("{LIBRARY} lacks a function: it is older than NCCL 2.14"))
-                })
-            })
-            .as_ref()
-            .map_err(|why| TorchError::Torch {
-                doing: "open NCCL",
-                words: format!("{why}; run scripts/libtorch --cuda"),
-            })
-    }
-
-    fn find() -> Option<Self> {
-        // SAFETY: the types are those of nccl.h, which the fields repeat.
-        unsafe {
-            Some(Self {
-                id: symbol(c"ncclGetUniqueId")?,
-                join: symbol(c"ncclCommInitRankConfig")?,
-                state: symbol(c"ncclCommGetAsyncError")?,
-                sum: symbol(c"ncclAllReduce")?,
-                abort: symbol(c"ncclCommAbort")?,
-                words: symbol(c"ncclGetErrorString")?,
-            })
-        }
-    }
-
-    fn check(&self, doing: &'static str, code: c_int) -> Result<()> {
-        if code == SUCCESS {
-            return Ok(());
-        }
-        // SAFETY: gives a static NUL-terminated text for any number.
-        let words = unsafe { CStr::from_ptr((self.words)(code)) }.to_string_lossy().into_owned();
-        Err(TorchError::Torch { doing, words: format!("{words}; NCCL_DEBUG=WARN says more") })
-    }
-}
 
 impl NcclId {
     /// A new one, for rank 0.

@@ -1,10 +1,13 @@
 //! Waiting for peers, with a stand-in for the library.
 
 use std::cell::Cell;
+use std::ffi::c_void;
 use std::ptr::dangling_mut;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use super::*;
+use crate::nccl_library::Settings;
+use crate::runtime::Handle;
 
 /// How often a group in the making answers that it goes on, and what then; how many were given up.
 static LEFT: AtomicI32 = AtomicI32::new(0);

@@ -3,6 +3,7 @@
 use crate::config::Reduce;
 use crate::error::TrainError;
 use crate::ranks::{Ranks, RanksError};
+use dflash_profiler::span;
 use dflash_torch::{Gloo, Nccl, NcclId, TorchError};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -77,6 +78,8 @@ impl Engine {
 
     /// Adds up, in place.
     pub(super) fn sum(&mut self, flat: &mut Tensor, ranks: &Ranks) -> Result<(), TorchError> {
+        // Both ways the host waits until it is done.
+        let _sync = span!("sync.reduce");
         match self {
             Self::Nccl(nccl) => nccl.sum(flat, &|| ranks.ended().is_some()),
             Self::Gloo(gloo) => {

@@ -7,6 +7,7 @@ mod threads;
 pub use ranked::{Across, Ranked};
 pub use threads::Threads;
 
+use std::ops::Range;
 use tch::{Kind, Tensor};
 
 /// Why a collective call gave nothing.
@@ -62,29 +63,55 @@ pub trait Collective: Send {
     /// # Errors
     /// A member has left.
     fn mean(&mut self, tensors: &mut [Tensor], weight: f64) -> Result<(), Ended> {
+        let share = self.share(weight)?;
+        tensors.chunk_by_mut(small_pairs(BUCKET)).try_for_each(|bucket| self.weighted(bucket, share))
+    }
+
+    /// What part of all members' weights this one's `weight` is; 0 where nobody has any.
+    ///
+    /// # Errors
+    /// A member has left.
+    fn share(&mut self, weight: f64) -> Result<f64, Ended> {
         let mut all = [weight];
         self.sum_numbers(&mut all)?;
-        let share = if all[0] > 0.0 { weight / all[0] } else { 0.0 };
-        for bucket in tensors.chunk_by_mut(small_pairs()) {
-            let mut own: Vec<Tensor> = bucket.iter().map(|t| t.to_kind(wide(t.kind())) * share).collect();
-            self.sum(&mut own)?;
-            for (tensor, sum) in bucket.iter_mut().zip(own) {
-                *tensor = sum.to_kind(tensor.kind());
-            }
+        Ok(if all[0] > 0.0 { weight / all[0] } else { 0.0 })
+    }
+
+    /// The sum of one bucket's tensors, each times its member's share; in place, in the tensors' own arithmetic.
+    ///
+    /// # Errors
+    /// A member has left.
+    fn weighted(&mut self, bucket: &mut [Tensor], share: f64) -> Result<(), Ended> {
+        let mut own: Vec<Tensor> = bucket.iter().map(|t| t.to_kind(wide(t.kind())) * share).collect();
+        self.sum(&mut own)?;
+        for (tensor, sum) in bucket.iter_mut().zip(own) {
+            *tensor = sum.to_kind(tensor.kind());
         }
         Ok(())
     }
 }
 
-/// Bytes that are summed at a time: large enough to be worth the members' meeting, small enough to need little memory.
-const BUCKET: usize = 64 << 20;
+/// Tensors in buckets of so many bytes, by their places, from the last one on: about the order in which a backward pass makes gradients.
+pub(super) fn from_the_end(tensors: &[Tensor], bytes: usize) -> Vec<Range<usize>> {
+    let backwards: Vec<Tensor> = tensors.iter().rev().map(Tensor::shallow_clone).collect();
+    let mut end = tensors.len();
+    let range = |bucket: &[Tensor]| {
+        let bucket = end - bucket.len()..end;
+        end = bucket.start;
+        bucket
+    };
+    backwards.chunk_by(small_pairs(bytes)).map(range).collect()
+}
 
-/// Says of a tensor and the next one whether both are in one bucket.
-fn small_pairs() -> impl FnMut(&Tensor, &Tensor) -> bool {
+/// Bytes that are summed at a time: large enough to be worth the members' meeting, small enough to need little memory.
+pub(super) const BUCKET: usize = 64 << 20;
+
+/// Says of a tensor and the next one whether both are in one bucket of so many bytes.
+fn small_pairs(bytes: usize) -> impl FnMut(&Tensor, &Tensor) -> bool {
     let mut sum = 0;
     move |tensor, _| {
         sum += tensor.numel() * 4;
-        let full = sum >= BUCKET;
+        let full = sum >= bytes;
         if full {
             sum = 0;
         }

@@ -60,7 +60,7 @@ impl Ranked {
             self.local.end(ended.clone());
             return Err(ended);
         }
-        self.local.share(numbers, tensors)
+        self.local.hand_out(numbers, tensors)
     }
 }
 
@@ -128,8 +128,8 @@ impl Across {
         let _guard = tch::no_grad_guard();
         for same in tensors.chunk_by_mut(|a, b| wide(a.kind()) == wide(b.kind())) {
             let kind = wide(same[0].kind());
-            let flat: Vec<_> = same.iter().map(|t| t.to_kind(kind).reshape([-1])).collect();
-            let mut flat = Tensor::cat(&flat, 0);
+            let parts: Vec<_> = same.iter().map(|t| t.to_kind(kind).reshape([-1])).collect();
+            let mut flat = if let [one] = &parts[..] { one.shallow_clone() } else { Tensor::cat(&parts, 0) };
             self.sum_flat(&mut flat)?;
             let mut at = 0;
             for tensor in same {

@@ -97,7 +97,10 @@ impl Threads {
     }
 
     /// All members get the first one's numbers and tensors.
-    pub(super) fn share(&self, numbers: &mut [f64], tensors: &mut [Tensor]) -> Result<(), Ended> {
+    pub(super) fn hand_out(&self, numbers: &mut [f64], tensors: &mut [Tensor]) -> Result<(), Ended> {
+        if self.size() == 1 {
+            return self.alone();
+        }
         let own = if self.rank == 0 { tensors.iter().map(Tensor::shallow_clone).collect() } else { Vec::new() };
         let mut part = Part::of(own);
         part.numbers = numbers.to_vec();
@@ -110,6 +113,11 @@ impl Threads {
             }
         }
         Ok(())
+    }
+
+    /// What a member without others has to wait for.
+    fn alone(&self) -> Result<(), Ended> {
+        self.board.lock().ended.clone().map_or(Ok(()), Err)
     }
 
     /// Ends the others' calls.
@@ -143,6 +151,9 @@ impl Collective for Threads {
     }
 
     fn sum(&mut self, tensors: &mut [Tensor]) -> Result<(), Ended> {
+        if self.size() == 1 {
+            return self.alone();
+        }
         let own = tensors.iter().map(Tensor::shallow_clone).collect();
         let parts: Vec<_> = self.exchange(Part::of(own))?.into_iter().map(Part::taken).collect();
         let add = |i: usize| added(parts.iter().map(|part| &part[i]));

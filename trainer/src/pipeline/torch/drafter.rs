@@ -1,9 +1,11 @@
 //! A drafter's work: steps, and what several drafters must agree on in them.
 
 use super::Torch;
+use super::overlap::{Overlap, gradient};
 use super::rehearsal::{Largest, set_by};
 use crate::drafter::Row;
 use crate::eval::RunEvaluation;
+use crate::loss::Loss;
 use crate::pipeline::HiddenStates;
 use crate::pipeline::checkpoint::Checkpoints;
 use crate::pipeline::collective::{Collective, Ended};
@@ -38,6 +40,9 @@ pub(in crate::pipeline) struct Learner<'a> {
     weight: (f64, Option<Tensor>),
     /// Gradients of the step that is under way, of all drafters together; none with one drafter.
     reduced: Vec<Tensor>,
+    /// Gradients are added up while the backward pass makes others, by this.
+    overlaps: bool,
+    overlap: Option<Overlap>,
     /// The batch that needs most memory, and the numbers that a token of its hidden states has.
     largest: (Largest, i64),
     /// What evaluates it, if it is.
@@ -67,6 +72,8 @@ impl<'a> Learner<'a> {
             pending,
             weight: (0.0, None),
             reduced,
+            overlaps: false,
+            overlap: None,
             largest,
             examiner: None,
             evaluated: None,
@@ -86,6 +93,11 @@ impl<'a> Learner<'a> {
         });
     }
 
+    /// Whether gradients of several drafters are added up while the backward pass makes others.
+    pub(in crate::pipeline) fn overlapping(self, overlaps: bool) -> Self {
+        Self { overlaps, ..self }
+    }
+
     /// With what evaluates it.
     pub(in crate::pipeline) fn examined_by(self, examiner: Option<Examiner>) -> Self {
         Self { examiner, ..self }
@@ -102,10 +114,49 @@ impl<'a> Learner<'a> {
 
     /// Every weight's gradient; zeros where a batch had none.
     fn gradients(&self) -> Vec<Tensor> {
-        let parameters = self.step.drafter.parameters().iter();
-        parameters
-            .map(|(_, w)| Some(w.grad()).filter(Tensor::defined).unwrap_or_else(|| w.detach().zeros_like()))
-            .collect()
+        self.step.drafter.parameters().iter().map(|(_, weight)| gradient(weight)).collect()
+    }
+
+    /// Gradients of a batch; `told` gets its loss before they are made.
+    fn pass(&mut self, states: &HiddenStates<Handoff>, told: &dyn Fn(&Loss)) -> Result<(), String> {
+        let rows = self.rows(&states.samples);
+        self.weight = (0.0, None);
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let share = Share { step: states.step, first_row: states.first_row };
+        let taps = {
+            let device = self.step.device();
+            let _sync = states.taps.holds_up(device).then(|| span!("sync.copy"));
+            states.taps.lend(device).map_err(|error| error.to_string())?
+        };
+        let (loss, slots) = self.step.backward_telling(&taps, &rows, share, told);
+        let _span = span!("drafter.log");
+        self.weight = (loss.denominator, loss.divisor.as_ref().map(Tensor::shallow_clone));
+        let tokens = rows.iter().map(|row| row.ids.len() as u64).sum();
+        let supervised = rows.iter().map(|row| row.loss_mask.iter().filter(|&&m| m).count() as u64).sum();
+        let block = self.step.drafter.config.block_size as usize;
+        self.pending.push(Batch::new(&loss, &slots, block, &states.samples).counted(tokens, supervised));
+        drop((loss, slots, taps));
+        Ok(())
+    }
+
+    /// The gradients of a batch, of all drafters together. A step may have several batches: their means add up until it is
+    /// made.
+    fn keep(&mut self, gradients: Vec<Tensor>) {
+        let _guard = tch::no_grad_guard();
+        self.reduced = if self.reduced.is_empty() {
+            gradients
+        } else {
+            self.reduced.iter().zip(&gradients).map(|(sum, gradient)| sum + gradient).collect()
+        };
+        self.step.drafter.parameters().iter().for_each(|(_, weight)| weight.shallow_clone().zero_grad());
+    }
+
+    /// What adds gradients up meanwhile; made with the first batch, on the streams of the lane.
+    fn overlap(&mut self) -> Result<Overlap, String> {
+        let weights = || self.step.drafter.parameters().iter().map(|(_, weight)| weight.shallow_clone()).collect();
+        self.overlap.take().map_or_else(|| Overlap::new(weights(), &self.devices), Ok)
     }
 }
 
@@ -120,44 +171,40 @@ impl Learn<Torch<'_>> for Learner<'_> {
     }
 
     fn backward(&mut self, states: &HiddenStates<Handoff>) -> Result<(), String> {
-        let rows = self.rows(&states.samples);
-        self.weight = (0.0, None);
-        if rows.is_empty() {
-            return Ok(());
+        self.pass(states, &|_| ())
+    }
+
+    fn backward_together(
+        &mut self,
+        states: &HiddenStates<Handoff>,
+        group: &mut dyn Collective,
+    ) -> Result<Result<(), Ended>, String> {
+        if !self.overlaps {
+            self.backward(states)?;
+            return Ok(self.reduce(group));
         }
-        let share = Share { step: states.step, first_row: states.first_row };
-        let taps = {
-            let device = self.step.device();
-            let _sync = states.taps.holds_up(device).then(|| span!("sync.copy"));
-            states.taps.lend(device).map_err(|error| error.to_string())?
-        };
-        let (loss, slots) = self.step.backward(&taps, &rows, share);
-        let _span = span!("drafter.log");
-        self.weight = (loss.denominator, loss.divisor.as_ref().map(Tensor::shallow_clone));
-        let tokens = rows.iter().map(|row| row.ids.len() as u64).sum();
-        let supervised = rows.iter().map(|row| row.loss_mask.iter().filter(|&&m| m).count() as u64).sum();
-        let block = self.step.drafter.config.block_size as usize;
-        self.pending.push(Batch::new(&loss, &slots, block, &states.samples).counted(tokens, supervised));
-        drop((loss, slots, taps));
-        Ok(())
+        let overlap = self.overlap()?;
+        let stream = self.step.drafter.stream;
+        let ((), reduced) = overlap
+            .run(group, stream, |weigh| self.pass(states, &|loss| weigh(loss.denominator, loss.divisor.as_ref())))?;
+        self.overlap = Some(overlap);
+        Ok(reduced.map(|gradients| self.keep(gradients)))
     }
 
     /// The mean over the drafters, weighted with the weights of their losses: the gradient of the loss over all their
     /// slots together.
     fn reduce(&mut self, group: &mut dyn Collective) -> Result<(), Ended> {
         let _guard = tch::no_grad_guard();
-        let _span = span!("drafter.reduce", &self.step.drafter.stream);
+        let stream = self.step.drafter.stream;
+        let _span = span!("drafter.reduce", &stream);
         let mut gradients = self.gradients();
         let (slots, divisor) = &self.weight;
-        let weight = divisor.as_ref().map_or(*slots, |divisor| divisor.double_value(&[]));
+        let weight = divisor.as_ref().map_or(*slots, |divisor| {
+            let _sync = span!("sync.reduce");
+            divisor.double_value(&[])
+        });
         group.mean(&mut gradients, weight)?;
-        // A step may have several batches: their means add up until it is made.
-        self.reduced = if self.reduced.is_empty() {
-            gradients
-        } else {
-            self.reduced.iter().zip(&gradients).map(|(sum, gradient)| sum + gradient).collect()
-        };
-        self.step.drafter.parameters().iter().for_each(|(_, weight)| weight.shallow_clone().zero_grad());
+        self.keep(gradients);
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 mod drafter;
 mod features;
+mod overlap;
 mod rehearsal;
 mod target;
 

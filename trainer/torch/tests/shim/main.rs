@@ -7,6 +7,7 @@ mod capture_gpu;
 mod events;
 mod fused;
 mod gpus;
+mod gradient;
 mod group;
 mod nccl;
 mod optimizer;
