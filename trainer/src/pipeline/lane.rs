@@ -81,6 +81,7 @@ pub(super) fn report(observer: &dyn Observer, lane: &str, iteration: u64) {
 mod tests {
     use super::*;
 
+    #[cfg(feature = "spans")]
     #[test]
     fn out_of_memory_names_the_stage_and_what_to_lower() {
         let dir = tempfile::tempdir().unwrap();

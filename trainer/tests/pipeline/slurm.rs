@@ -44,8 +44,7 @@ fn log_of(state: State) -> String {
     let path = format!("{}:{}", dir.path().display(), std::env::var("PATH").unwrap());
     let slurm = [("SLURM_NTASKS", "4"), ("SLURM_JOB_NODELIST", "node[1-2]"), ("SLURM_JOB_ID", "77"), ("PATH", &path)];
     let status = Command::new("bash").arg("job").current_dir(dir.path()).envs(slurm).status().unwrap();
-    // Whether the job asks for another turn is its last command.
-    assert_eq!(status.success(), state == State::Stopped);
+    assert!(status.success(), "a job that is done is no failure");
     std::fs::read_to_string(dir.path().join("log")).unwrap()
 }
 
