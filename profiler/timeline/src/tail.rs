@@ -70,18 +70,29 @@ impl Tail {
 
     /// Reads what was added since the last call; whether there was something.
     pub fn poll(&mut self) -> Result<bool> {
-        let window_ns = self.window_ns;
+        if let Some(ns) = self.window_ns {
+            return self.poll_keeping(|_| ns);
+        }
         let news = self.read_new(&mut |assembler, path, rank, batch, window| {
             assembler.add(path, rank, batch, window);
-            if let (Some(window), Some(newest)) = (window_ns, assembler.newest_ns) {
-                assembler.settle();
-                assembler.forget_before(newest.saturating_sub_unsigned(window));
-            }
         })?;
         if news {
             self.assembler.settle();
         }
         Ok(news)
+    }
+
+    /// The same, but `window` says after each megabyte or so how many nanoseconds before the newest record to keep: a
+    /// reader that was stopped for an hour has much to catch up with, and must not fill the memory meanwhile.
+    pub fn poll_keeping(&mut self, mut window: impl FnMut(&Timeline) -> u64) -> Result<bool> {
+        self.read_new(&mut |assembler, path, rank, batch, only| {
+            assembler.add(path, rank, batch, only);
+            assembler.settle();
+            let keep = window(&assembler.timeline);
+            if let Some(newest) = assembler.newest_ns {
+                assembler.forget_before(newest.saturating_sub_unsigned(keep));
+            }
+        })
     }
 
     /// What has been read so far.
