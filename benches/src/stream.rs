@@ -104,7 +104,7 @@ fn iteration(records: &mut Vec<Record>, random: &mut Random, lane: LaneId, numbe
         (span.begin_ns, span.duration_ns) = (stage_at, (at - stage_at).cast_unsigned());
         let (begin_ns, duration_ns) =
             (stage_at + 4_000 + random.below(50_000) as i64, span.duration_ns + random.below(90_000));
-        span.device = device.then_some(DeviceTime { begin_ns, duration_ns });
+        span.device = device.then_some(DeviceTime { begin_ns, duration_ns, stream: None });
         records.push(Record::Span(span));
         at += random.below(2_000) as i64;
     }

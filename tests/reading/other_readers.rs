@@ -35,7 +35,7 @@ fn record(directory: &Path) -> RunDir {
         for (at, stage) in STAGES.iter().enumerate() {
             let duration_ns = 1_000_000 * (at as u64 + 1) + number * 777;
             // Only the first stage has device times.
-            let device = (at == 0).then_some(DeviceTime { begin_ns: now, duration_ns: 3_000_000 });
+            let device = (at == 0).then_some(DeviceTime { begin_ns: now, duration_ns: 3_000_000, stream: None });
             let (name, iteration, index, depth) = (stream.name(stage), Some(number), None, 0);
             stream.span(&Span { name, lane, iteration, index, depth, begin_ns: now, duration_ns, device }).unwrap();
             put(stage, duration_ns, device.map(|device| device.duration_ns), None);

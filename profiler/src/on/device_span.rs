@@ -122,7 +122,7 @@ impl Current {
                 self.device().done(after);
             }
             bump(&self.shared.spent, after.saturating_sub(end));
-            self.emit_with(Event::Ticket(Ticket { begin: begun.moment, end: moment }), record);
+            self.emit_with(Event::Ticket(Ticket { begin: begun.moment, end: moment, stream: begun.key }), record);
             let (_, depth, site) = span.place();
             if depth == self.watched {
                 self.allocator_after_stage(site);

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use dflash_timeline::record::{FlowEnd, Kind, Severity};
 
+use crate::StreamKey;
+
 /// "None" of an index, an iteration, tokens or CPU time.
 pub(crate) const NONE: u64 = u64::MAX;
 
@@ -51,6 +53,7 @@ pub(crate) enum Event {
 pub(crate) struct Ticket {
     pub begin: u64,
     pub end: u64,
+    pub stream: StreamKey,
 }
 
 /// How an iteration takes part in measuring what instrumentation costs.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dflash_timeline::SegmentWriter;
 use dflash_timeline::record::{
     Anchor, Awaited, Counter, CounterId, DeviceAnchor, Flow, Iteration, Lane, LaneId, LaterTime, Mark, NameId,
-    OpenSpan, Sample, Severity, Span, StackSample, Totals,
+    OpenSpan, Sample, Severity, Span, StackSample, Stream, StreamId, Totals,
 };
 
 use super::account::{Accounts, Source};
@@ -14,6 +14,7 @@ use super::event::Stack;
 use super::hub::{Hub, LaneShared, lock};
 use super::rows::{Rows, StageSums};
 use super::site;
+use crate::StreamKey;
 
 /// Both files of a rank; each is closed by its first failure.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub(crate) struct Output {
     rows: Option<Rows>,
     /// Ids of names by site; `None`: not used yet.
     names: Vec<Option<NameId>>,
+    /// Ids of the streams that were timed: a few.
+    streams: Vec<(StreamKey, StreamId)>,
     pub accounts: Accounts,
     /// Samples and marks that the writer's thread made.
     pub own: u64,
@@ -31,8 +34,8 @@ pub(crate) struct Output {
 
 impl Output {
     pub(crate) fn new(hub: Arc<Hub>, stream: SegmentWriter, rows: Rows, rank: u32) -> Self {
-        let accounts = Accounts::default();
-        Self { hub, rank, stream: Some(stream), rows: Some(rows), names: Vec::new(), accounts, own: 0 }
+        let (accounts, names, streams) = (Accounts::default(), Vec::new(), Vec::new());
+        Self { hub, rank, stream: Some(stream), rows: Some(rows), names, streams, accounts, own: 0 }
     }
 
     pub(crate) fn name(&mut self, site: u32) -> NameId {
@@ -53,6 +56,17 @@ impl Output {
         let lane = Lane { name: name.to_owned(), device: device.to_owned(), rank: self.rank };
         let id = self.stream.as_mut().map_or(LaneId(0), |stream| stream.lane(&lane));
         (id, self.accounts.lane(id, name, device))
+    }
+
+    /// A stream's number in the recording.
+    pub(crate) fn device_stream(&mut self, key: StreamKey) -> StreamId {
+        if let Some((_, id)) = self.streams.iter().find(|(known, _)| *known == key) {
+            return *id;
+        }
+        let stream = Stream { device: self.hub.device.name(key.device), number: key.stream, rank: self.rank };
+        let id = self.stream.as_mut().map_or(StreamId(0), |writer| writer.stream(&stream));
+        self.streams.push((key, id));
+        id
     }
 
     pub(crate) fn span(&mut self, source: Source, span: &Span) {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use dflash_profiler::sim::{SimClock, SimDevice, SimStream};
-use dflash_profiler::timeline::record::{Span, Totals};
+use dflash_profiler::timeline::record::{Span, Stream, Totals};
 use dflash_profiler::timeline::{Timeline, read_iterations};
 use dflash_profiler::{DeviceStream, Kind, Level, begin_iteration, set_level, span};
 
@@ -108,11 +108,15 @@ fn two_streams_and_two_devices_on_one_lane() {
     for (place, name) in ["outer", "inner"].into_iter().enumerate() {
         let spans = spans(&timeline, name);
         assert_eq!(spans.len(), 30);
-        for (span, truth) in spans.iter().zip(&truth) {
+        for (step, (span, truth)) in spans.iter().zip(&truth).enumerate() {
             let (begin, end) = if place == 0 { truth.0 } else { truth.1 };
             check(span, begin, end);
+            let stream = span.device.and_then(|device| device.stream).and_then(|stream| timeline.stream(stream));
+            let (device, number) = [("cuda:0", 0), ("cuda:0", 1), ("cuda:1", 0)][(step + place) % 3];
+            assert_eq!(stream, Some(&Stream { device: device.into(), number, rank: 0 }), "{name} {step}");
         }
     }
+    assert_eq!(timeline.streams.len(), 3);
     assert_eq!(devices.each_ref().map(SimDevice::refused), [0, 0], "no event of one device went to the other");
     assert_eq!(devices.each_ref().map(SimDevice::live_events), [0, 0]);
 }

@@ -22,11 +22,11 @@ pub(crate) const PADDING: usize = ROOM;
 pub(crate) struct Records<'a> {
     version: u8,
     count: u32,
-    /// Names, lanes and counters that the payload introduces.
-    texts: [usize; 3],
-    /// The records, and the padding.
+    /// Names, lanes, counters and streams that the payload introduces.
+    texts: [usize; 4],
     /// Added to all times: to absolute ones, and to what the first differences are to.
     shift_ns: i64,
+    /// The records, and the padding.
     bytes: &'a [u8],
 }
 
@@ -71,8 +71,8 @@ fn scattered_texts(bytes: &[u8], count: u32) -> Option<Dictionary> {
 
     // A record is a byte at least.
     let all: Vec<u32> = (0..count.min(u32::try_from(bytes.len()).ok()?)).collect();
-    let texts = [all.len(); 3];
-    let ids = Ids { names: all.clone(), lanes: all.clone(), counters: all };
+    let texts = [all.len(), all.len(), all.len(), 0];
+    let ids = Ids { names: all.clone(), lanes: all.clone(), counters: all, streams: Vec::new() };
     let (mut states, mut nothing) = (States::default(), Nothing);
     let records = Records { version: 1, count, texts, shift_ns: 0, bytes };
     let mut decoder = Decoder::new(records, &ids, &mut states, &mut nothing);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::decode::{Records, open};
 use crate::format::Header;
-use crate::record::{Counter, Lane};
+use crate::record::{Counter, Lane, Stream};
 use crate::texts::Texts;
 use crate::timeline::Timeline;
 
@@ -21,17 +21,19 @@ pub(crate) struct Dictionary {
     pub lanes: Vec<(Range<usize>, Range<usize>, u32)>,
     /// Name, unit, rank.
     pub counters: Vec<(Range<usize>, Range<usize>, u32)>,
-    /// The bytes that it was made of, and where each text's end, with how many names, lanes, counters and plain texts
-    /// there were then.
+    /// Device, number, rank.
+    pub streams: Vec<(Range<usize>, Range<usize>, u32)>,
+    /// The bytes that it was made of, and where each text's end, with how many names, lanes, counters, streams and
+    /// plain texts there were then.
     bytes: Vec<u8>,
-    ends: Vec<(usize, [usize; 4])>,
+    ends: Vec<(usize, [usize; 5])>,
     rank: u32,
     /// Texts that the block begins with and that were known.
     begin: usize,
-    /// Names, lanes and counters of the block: it may be fewer than there are.
-    pub used: [usize; 3],
+    /// Names, lanes, counters and streams of the block: it may be fewer than there are.
+    pub used: [usize; 4],
     /// Those that were there before the block.
-    kept: [usize; 3],
+    kept: [usize; 4],
 }
 
 impl Dictionary {
@@ -42,28 +44,30 @@ impl Dictionary {
         let other = self.rank != rank;
         let same = if other { 0 } else { common(&self.bytes, payload) };
         let begin = self.ends.partition_point(|(end, _)| *end <= same).min(count as usize);
-        let (length, [names, lanes, counters, _]) = self.place(begin);
-        (self.rank, self.used, self.kept, self.begin) = (rank, [names, lanes, counters], self.counts(), begin);
+        let (length, [names, lanes, counters, streams, _]) = self.place(begin);
+        let used = [names, lanes, counters, streams];
+        (self.rank, self.used, self.kept, self.begin) = (rank, used, self.counts(), begin);
         (count - begin as u32, length)
     }
 
     /// Forgets the texts that the block does not begin with; others follow.
     pub(crate) fn forget(&mut self) {
-        let (length, [names, lanes, counters, texts]) = self.place(self.begin);
+        let (length, [names, lanes, counters, streams, texts]) = self.place(self.begin);
         self.names.truncate(names);
         self.lanes.truncate(lanes);
         self.counters.truncate(counters);
+        self.streams.truncate(streams);
         self.texts.truncate(texts);
         self.ends.truncate(self.begin);
         self.bytes.truncate(length);
-        self.kept = [names, lanes, counters];
+        self.kept = [names, lanes, counters, streams];
     }
 
     /// A text of the block has been taken, which ends there.
     pub(crate) fn took(&mut self, end: usize) {
-        let [names, lanes, counters] = self.counts();
-        self.ends.push((end, [names, lanes, counters, self.texts.count()]));
-        self.used = [names, lanes, counters];
+        let [names, lanes, counters, streams] = self.counts();
+        self.ends.push((end, [names, lanes, counters, streams, self.texts.count()]));
+        self.used = self.counts();
     }
 
     /// These bytes have been taken, behind those that the block began with.
@@ -71,13 +75,13 @@ impl Dictionary {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Names, lanes and counters that are there.
-    pub(crate) fn counts(&self) -> [usize; 3] {
-        [self.names.len(), self.lanes.len(), self.counters.len()]
+    /// Names, lanes, counters and streams that are there.
+    pub(crate) fn counts(&self) -> [usize; 4] {
+        [self.names.len(), self.lanes.len(), self.counters.len(), self.streams.len()]
     }
 
-    /// Where the first `count` texts end, and how many names, lanes, counters and plain texts they are.
-    fn place(&self, count: usize) -> (usize, [usize; 4]) {
+    /// Where the first `count` texts end, and how many names, lanes, counters, streams and plain texts they are.
+    fn place(&self, count: usize) -> (usize, [usize; 5]) {
         count.checked_sub(1).and_then(|last| self.ends.get(last)).copied().unwrap_or_default()
     }
 }
@@ -95,6 +99,7 @@ pub(crate) struct Ids {
     pub names: Vec<u32>,
     pub lanes: Vec<u32>,
     pub counters: Vec<u32>,
+    pub streams: Vec<u32>,
 }
 
 /// The same of one block.
@@ -103,20 +108,22 @@ pub(crate) struct Local<'a> {
     pub names: &'a [u32],
     pub lanes: &'a [u32],
     pub counters: &'a [u32],
+    pub streams: &'a [u32],
 }
 
 impl Ids {
-    /// Those of a block that has so many names, lanes and counters.
-    pub(crate) fn first(&self, [names, lanes, counters]: [usize; 3]) -> Local<'_> {
+    /// Those of a block that has so many names, lanes, counters and streams.
+    pub(crate) fn first(&self, [names, lanes, counters, streams]: [usize; 4]) -> Local<'_> {
         Local {
+            streams: first(&self.streams, streams),
             names: first(&self.names, names),
             lanes: first(&self.lanes, lanes),
             counters: first(&self.counters, counters),
         }
     }
 
-    fn counts(&self) -> [usize; 3] {
-        [self.names.len(), self.lanes.len(), self.counters.len()]
+    fn counts(&self) -> [usize; 4] {
+        [self.names.len(), self.lanes.len(), self.counters.len(), self.streams.len()]
     }
 }
 
@@ -130,6 +137,7 @@ pub(crate) struct Known {
     names: Map,
     lanes: Map,
     counters: Map,
+    streams: Map,
     /// Built anew for each lane and counter.
     key: Vec<u8>,
     /// The last block's texts, and their ids.
@@ -157,7 +165,7 @@ impl Known {
         if found.counts() == kept && self.ids.counts() == kept {
             return Some((Arc::clone(&self.ids), records));
         }
-        let Dictionary { texts, names, lanes, counters, .. } = &*found;
+        let Dictionary { texts, names, lanes, counters, streams, .. } = &*found;
         let ids = Arc::make_mut(&mut self.ids);
         ids.names.truncate(kept[0]);
         ids.names.extend(names[kept[0]..].iter().map(|place| {
@@ -177,6 +185,14 @@ impl Known {
         ids.counters.extend(counters[kept[2]..].iter().map(|place| {
             keyed(&mut self.counters, &mut self.key, texts, place, |name, unit, rank| {
                 add(&mut timeline.counters, Counter { name, unit, rank })
+            })
+        }));
+        ids.streams.truncate(kept[3]);
+        ids.streams.extend(streams[kept[3]..].iter().map(|place| {
+            keyed(&mut self.streams, &mut self.key, texts, place, |device, number, rank| {
+                // Looked at when it was taken from the block.
+                let number = number.parse().unwrap_or_default();
+                add(&mut timeline.streams, Stream { device, number, rank })
             })
         }));
         Some((Arc::clone(&self.ids), records))

@@ -9,6 +9,7 @@
 //! | 01 | name | text |
 //! | 02, 16 | lane | name, device; 02: rank, 16: the block's rank |
 //! | 03, 17 | counter | name, unit; 03: rank, 17: the block's rank |
+//! | 19, 1a | stream (version 3) | device, its number in decimal digits; 19: rank, 1a: the block's rank |
 //! | 04-07 | iteration | lane · 8 + kind, ±number since that of the lane's last span, ±begin since the end of the lane's last iteration (if the block has none: since the lane), ±end since the lane; tag bit 0: CPU time; bit 1: tokens |
 //! | 40-7f | sample (bits below) | counter; time since the last sample, 3 bytes, or ± in 8 bytes if T; value |
 //! | 0a, 0b | flow put, take | ±id since the last flow of this tag, lane, ±time since the lane |
@@ -20,6 +21,7 @@
 //! | 12 | stack (version 2) | ±time since the last stack, thread id, thread (a name), lane+1 or 0, iteration+1 or 0; count of spans, their names; count of frames, their names |
 //! | 13, 18 | lane totals (version 2) | lane, emitted; 13: dropped, ±what is missing: emitted less dropped less written (18: 0 both). Replaces what was said of that lane before |
 //! | 14 | expired (version 2) | sequence number of the first block that `keep` has left, records, segments and bytes before it. Replaces what was said before |
+//! | 1b | stream of a lane (version 3) | lane, stream+1 or 0: where the device times of its spans behind this ran. At first 0, not known |
 //! | 1e, 1f | device times that come later, and from where on (version 2) | see `encode/later.rs` |
 //!
 //! A sample's tag: bits 5-4 what the value counts: 0 ones, 1 thousandths, 2 512s, and then it is ± since the counter's last
@@ -66,6 +68,9 @@ pub(crate) mod tag {
     pub const LANE_WHOLE: u8 = 0x18;
     pub const OWN_LANE: u8 = 0x16;
     pub const OWN_COUNTER: u8 = 0x17;
+    pub const STREAM: u8 = 0x19;
+    pub const OWN_STREAM: u8 = 0x1a;
+    pub const ON_STREAM: u8 = 0x1b;
     pub const LATER: u8 = 0x1e;
     pub const AWAITED: u8 = 0x1f;
 }
@@ -80,6 +85,8 @@ pub(crate) struct LaneState {
     pub end_ns: i64,
     /// Iteration of the last span, plus one; 0 = outside.
     pub span_iteration: u64,
+    /// The block's id of the stream of its device times, plus one; 0 = not known.
+    pub stream: u32,
     /// Number of the last iteration.
     pub iteration: u64,
     /// End of the last iteration, if there was one.
@@ -156,20 +163,20 @@ impl Encoder {
     }
 
     /// What the block holds so far, which is texts alone, so that blocks to come can begin with it.
-    pub(crate) fn keep(&mut self, texts: [usize; 3]) -> Kept {
+    pub(crate) fn keep(&mut self, texts: [usize; 4]) -> Kept {
         self.head.keep(texts)
     }
 
     /// Begins the next block, which knows nothing of this one but the texts that are kept.
     pub(crate) fn clear(&mut self, kept: &Kept) {
-        let [names, lanes, counters] = kept.texts;
+        let [names, lanes, counters, streams] = kept.texts;
         self.head.clear(kept);
         self.lanes.clear();
         self.lanes.resize(lanes, LaneState::default());
         self.counters.clear();
         self.counters.resize(counters, [0; 3]);
         self.shapes.clear();
-        self.records = (names + lanes + counters) as u32;
+        self.records = (names + lanes + counters + streams) as u32;
         (self.used, self.extent) = (0, NO_TIMES);
         (self.last_lane, self.sample_ns, self.flows, self.stack_ns) = (NO_LANE, 0, [0; 2], 0);
     }

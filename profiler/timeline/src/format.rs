@@ -6,7 +6,7 @@
 //! | offset | bytes | field |
 //! |---|---|---|
 //! | 0 | 4 | magic `DFTB` |
-//! | 4 | 1 | version: 1, or 2 (device anchors, stacks, lane totals) |
+//! | 4 | 1 | version: 1, 2 (device anchors, stacks, lane totals) or 3 (streams) |
 //! | 5 | 1 | type: 0 data, 1 END (the stream's last block) |
 //! | 6 | 1 | codec of the payload: 0 none |
 //! | 7 | 1 | stream: lowest byte of the number of the attempt's first segment (0 in version 1) |
@@ -27,7 +27,7 @@
 /// First bytes of a block.
 pub(crate) const MAGIC: [u8; 4] = *b"DFTB";
 /// Version that is written, and the newest that is read.
-pub(crate) const VERSION: u8 = 2;
+pub(crate) const VERSION: u8 = 3;
 /// Bytes of a header.
 pub(crate) const HEADER: usize = 48;
 /// A length above this is damage, and nothing is allocated for it.

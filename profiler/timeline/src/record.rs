@@ -54,6 +54,23 @@ pub struct DeviceTime {
     pub begin_ns: i64,
     /// Nanoseconds between the two events.
     pub duration_ns: u64,
+    /// The stream; `None` where the recording does not say (format versions 1 and 2).
+    pub stream: Option<StreamId>,
+}
+
+/// Index into [`Timeline::streams`](crate::Timeline::streams).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StreamId(pub u32);
+
+/// A stream of work on a device: what runs on it runs one after the other.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Stream {
+    /// `cuda:0`, ….
+    pub device: String,
+    /// The framework's number of it: unique within the device and process, 0 for the default stream.
+    pub number: i64,
+    /// Process of a multi-process run, from 0.
+    pub rank: u32,
 }
 
 /// Why an iteration ran: kinds other than `Train` are set apart, never averaged in.

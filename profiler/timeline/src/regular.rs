@@ -9,12 +9,12 @@ const LOOK_EVERY: [u32; 2] = [15, 255];
 /// Which texts those are, by the writer's ids.
 #[derive(Debug)]
 pub(crate) struct Regular {
-    /// Names, lanes, counters.
-    pub texts: [Vec<u32>; 3],
+    /// Names, lanes, counters, streams.
+    pub texts: [Vec<u32>; 4],
     /// How much of the block they are.
     pub kept: Kept,
     /// What the last look found.
-    seen: [Vec<u32>; 3],
+    seen: [Vec<u32>; 4],
     /// The block that ends is looked at; else so many blocks come before one that is.
     looking: bool,
     left: u32,
@@ -42,7 +42,7 @@ pub(crate) enum Begin {
 
 impl Regular {
     /// A block ends that used these texts. Those that two looks found are regular.
-    pub(crate) fn next(&mut self, used: [&[u32]; 3]) -> Begin {
+    pub(crate) fn next(&mut self, used: [&[u32]; 4]) -> Begin {
         if !self.looking {
             self.looking = self.left == 0;
             self.left = self.left.saturating_sub(1);

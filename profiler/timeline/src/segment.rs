@@ -10,7 +10,7 @@ use crate::files::{Files, StreamOptions};
 use crate::intern::{Ids, Interner};
 use crate::record::{
     Anchor, Counter, CounterId, DeviceAnchor, Flow, Iteration, Lane, LaneId, LaneTotals, Mark, NameId, OpenSpan,
-    Sample, Span, StackSample, Totals,
+    Sample, Span, StackSample, Stream, StreamId, Totals,
 };
 use crate::regular::Regular;
 use crate::run_dir::RunDir;
@@ -21,7 +21,7 @@ const BLOCK_BYTES: usize = 64 << 10;
 
 /// Writes the stream of one rank. Records gather in a block; [`flush`](Self::flush) writes it with one write, and so
 /// does a block that is full. Ids are the writer's: introduce a text once with [`name`](Self::name),
-/// [`lane`](Self::lane) or [`counter`](Self::counter), and use the id in records.
+/// [`lane`](Self::lane), [`counter`](Self::counter) or [`stream`](Self::stream), and use the id in records.
 #[derive(Debug)]
 pub struct SegmentWriter {
     files: Files,
@@ -44,6 +44,7 @@ struct Texts {
     names: Interner<String>,
     lanes: Interner<Lane>,
     counters: Interner<Counter>,
+    streams: Interner<Stream>,
 }
 
 /// The block's ids of those texts.
@@ -52,6 +53,7 @@ struct Local {
     names: Ids,
     lanes: Ids,
     counters: Ids,
+    streams: Ids,
 }
 
 impl SegmentWriter {
@@ -97,11 +99,17 @@ impl SegmentWriter {
         CounterId(self.texts.counters.id(counter))
     }
 
+    /// The id of a stream.
+    pub fn stream(&mut self, stream: &Stream) -> StreamId {
+        StreamId(self.texts.streams.id(stream))
+    }
+
     /// Adds a finished span.
     #[inline]
     pub fn span(&mut self, span: &Span) -> Result<()> {
         let (name, lane) = (self.local_name(span.name), self.local_lane(span.lane));
-        self.block.span(span, name, lane);
+        let stream = span.device.and_then(|device| device.stream).map(|stream| self.local_stream(stream));
+        self.block.span(span, name, lane, stream);
         self.added()
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::record::{
     Anchor, Counter, DeviceAnchor, Expired, Flow, Iteration, Lane, LaneId, LaneTotals, Mark, NameId, OpenSpan, Sample,
-    Span, StackSample, Totals,
+    Span, StackSample, Stream, StreamId, Totals,
 };
 
 /// Everything that was read of a run, of all ranks and segments.
@@ -16,6 +16,8 @@ pub struct Timeline {
     pub lanes: Vec<Lane>,
     /// Counters, by [`CounterId`](crate::record::CounterId).
     pub counters: Vec<Counter>,
+    /// Streams that spans with a device time ran on, by [`StreamId`].
+    pub streams: Vec<Stream>,
     /// Spans, sorted by lane, begin, depth.
     pub spans: Vec<Span>,
     /// Iterations, sorted by lane, begin.
@@ -73,6 +75,12 @@ impl Timeline {
     #[must_use]
     pub fn lane(&self, id: LaneId) -> Option<&Lane> {
         self.lanes.get(id.0 as usize)
+    }
+
+    /// A stream; unknown ids (of a damaged file) give `None`.
+    #[must_use]
+    pub fn stream(&self, id: StreamId) -> Option<&Stream> {
+        self.streams.get(id.0 as usize)
     }
 
     /// First begin and last end of everything on a lane, monotonic nanoseconds; `None` if nothing was recorded.

@@ -1,10 +1,11 @@
-//! Names, lanes and counters of several runs by one number each, whatever numbers their streams give them.
+//! Names, lanes, counters and streams of several runs by one number each, whatever numbers their streams give them.
 
 use super::Place;
 use crate::intern::Places;
 use crate::passes::{Take, settled};
 use dflash_timeline::record::{
     Anchor, Counter, CounterId, DeviceTime, Flow, Iteration, Lane, LaneId, Mark, NameId, Sample, Span, StackSample,
+    Stream, StreamId,
 };
 use dflash_timeline::{Health, Timeline};
 use std::hash::Hash;
@@ -13,11 +14,12 @@ use std::sync::{Mutex, PoisonError};
 /// What all runs have in common.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
-    /// Names, lanes, counters, and what the streams say of themselves; no records.
+    /// Names, lanes, counters, streams, and what the streams say of themselves; no records.
     pub timeline: Timeline,
     names: Places,
     lanes: Places,
     counters: Places,
+    streams: Places,
 }
 
 /// The place of a text, which is added to the list if it is new.
@@ -35,8 +37,8 @@ impl Texts {
     pub(super) fn keep(&mut self, books: Timeline) {
         let own = &mut self.timeline;
         let (names, lanes) = (std::mem::take(&mut own.names), std::mem::take(&mut own.lanes));
-        let counters = std::mem::take(&mut own.counters);
-        *own = Timeline { names, lanes, counters, ..books };
+        let (counters, streams) = (std::mem::take(&mut own.counters), std::mem::take(&mut own.streams));
+        *own = Timeline { names, lanes, counters, streams, ..books };
     }
 }
 
@@ -47,6 +49,7 @@ pub(super) struct Moving<'a, T> {
     names: Vec<NameId>,
     lanes: Vec<LaneId>,
     counters: Vec<CounterId>,
+    streams: Vec<StreamId>,
     /// On the run's own clock.
     anchors: Vec<Anchor>,
     take: &'a mut T,
@@ -54,7 +57,8 @@ pub(super) struct Moving<'a, T> {
 
 impl<'a, T: Take> Moving<'a, T> {
     pub(super) fn new(texts: &'a Mutex<Texts>, place: &'a Place, take: &'a mut T) -> Self {
-        Self { texts, place, names: Vec::new(), lanes: Vec::new(), counters: Vec::new(), anchors: Vec::new(), take }
+        let (names, lanes, counters) = (Vec::new(), Vec::new(), Vec::new());
+        Self { texts, place, names, lanes, counters, streams: Vec::new(), anchors: Vec::new(), take }
     }
 
     /// Adds what the run's stream says of itself.
@@ -90,6 +94,11 @@ impl<'a, T: Take> Moving<'a, T> {
     }
 
     #[inline]
+    fn stream(&self, StreamId(id): StreamId) -> StreamId {
+        self.streams.get(id as usize).copied().unwrap_or(StreamId(u32::MAX))
+    }
+
+    #[inline]
     fn time(&self, ns: i64) -> i64 {
         ns.saturating_add(self.place.shift_ns)
     }
@@ -106,7 +115,7 @@ fn add_health(sum: &mut Health, new: Health, first: bool) {
 impl<T: Take> Take for Moving<'_, T> {
     fn texts(&mut self, timeline: &Timeline) {
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
-        let Texts { timeline: all, names, lanes, counters } = &mut *texts;
+        let Texts { timeline: all, names, lanes, counters, streams } = &mut *texts;
         let rank = |rank: u32| rank.saturating_add(self.place.first_rank);
         let new = &timeline.names[self.names.len().min(timeline.names.len())..];
         self.names.extend(new.iter().map(|name| NameId(place_of(names, &mut all.names, name))));
@@ -116,6 +125,9 @@ impl<T: Take> Take for Moving<'_, T> {
         let new = &timeline.counters[self.counters.len().min(timeline.counters.len())..];
         let moved = new.iter().map(|counter| Counter { rank: rank(counter.rank), ..counter.clone() });
         self.counters.extend(moved.map(|counter| CounterId(place_of(counters, &mut all.counters, &counter))));
+        let new = &timeline.streams[self.streams.len().min(timeline.streams.len())..];
+        let moved = new.iter().map(|stream| Stream { rank: rank(stream.rank), ..stream.clone() });
+        self.streams.extend(moved.map(|stream| StreamId(place_of(streams, &mut all.streams, &stream))));
         self.take.texts(all);
     }
 
@@ -129,8 +141,11 @@ impl<T: Take> Take for Moving<'_, T> {
     fn span(&mut self, span: &Span) {
         let Span { name, lane, iteration, index, depth, begin_ns, duration_ns, device } = *span;
         let (name, lane, begin_ns) = (self.name(name), self.lane(lane), self.time(begin_ns));
-        let device =
-            device.map(|device| DeviceTime { begin_ns: self.time(device.begin_ns), duration_ns: device.duration_ns });
+        let device = device.map(|device| DeviceTime {
+            begin_ns: self.time(device.begin_ns),
+            stream: device.stream.map(|stream| self.stream(stream)),
+            ..device
+        });
         self.take.span(&Span { name, lane, iteration, index, depth, begin_ns, duration_ns, device });
     }
 

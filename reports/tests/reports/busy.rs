@@ -181,7 +181,8 @@ impl Writing {
                 self.stream.span(&inside).unwrap();
             }
             let timed = at % 3 == 2 && number.is_multiple_of(4) || stage.ends_with("backward");
-            let device = timed.then(|| DeviceTime { begin_ns: now + 40_000, duration_ns: duration_ns * 9 / 10 });
+            let device =
+                timed.then(|| DeviceTime { begin_ns: now + 40_000, duration_ns: duration_ns * 9 / 10, stream: None });
             let (index, depth) = (None, 0);
             self.stream
                 .span(&Span { name, lane, iteration, index, depth, begin_ns: now, duration_ns, device })

@@ -18,7 +18,7 @@ fn recorded(dir: &std::path::Path) -> RunDir {
         let begin_ns = 1_000 + number as i64 * 10_000;
         for (at, stage) in ["drafter.wait", "drafter.forward"].into_iter().enumerate() {
             let (name, begin_ns) = (out.name(stage), begin_ns + at as i64 * 3_000);
-            let device = (at == 1).then_some(DeviceTime { begin_ns: begin_ns + 500, duration_ns: 2_000 });
+            let device = (at == 1).then_some(DeviceTime { begin_ns: begin_ns + 500, duration_ns: 2_000, stream: None });
             let span = Span {
                 name,
                 lane,

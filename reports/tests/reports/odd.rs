@@ -41,7 +41,7 @@ fn kind() -> impl Strategy<Value = Kind> {
 prop_compose! {
     fn span()(name in 0_u32..6, lane in 0_u32..4, iteration in prop::option::of(0_u64..5), depth in 0_u8..4, begin_ns in time(),
         duration_ns in length(), device in prop::option::of((time(), length()))) -> Span {
-        let device = device.map(|(begin_ns, duration_ns)| DeviceTime { begin_ns, duration_ns });
+        let device = device.map(|(begin_ns, duration_ns)| DeviceTime { begin_ns, duration_ns, stream: None });
         Span { name: NameId(name), lane: LaneId(lane), iteration, index: None, depth, begin_ns, duration_ns, device }
     }
 }

@@ -73,7 +73,7 @@ impl Builder {
         let at = self.timeline.spans.len();
         self.span(name, ns);
         let begin_ns = self.timeline.spans[at].begin_ns;
-        self.timeline.spans[at].device = Some(DeviceTime { begin_ns, duration_ns: device_ns });
+        self.timeline.spans[at].device = Some(DeviceTime { begin_ns, duration_ns: device_ns, stream: None });
         self
     }
 

@@ -122,6 +122,12 @@ impl DeviceHub {
         Self { timing, ..Self::default() }
     }
 
+    /// What the device with this index is called.
+    pub(crate) fn name(&self, index: i16) -> String {
+        let known = lock(&self.states).iter().find(|state| state.index == index).map(|state| state.name.clone());
+        known.unwrap_or_else(|| format!("cuda:{index}"))
+    }
+
     /// A lane uses a stream for the first time. Another lane that does so already.
     pub(crate) fn first_on(&self, key: StreamKey, lane: &str) -> Option<String> {
         let mut streams = lock(&self.streams);

@@ -52,13 +52,13 @@ impl Times {
         self.forget(self.moments.len().saturating_sub(KEPT));
     }
 
-    /// The device time of a span between two moments.
+    /// The device time of a span between two moments. What the stream is called in the recording is not known here.
     pub(crate) fn look(&self, ticket: Ticket) -> Look {
         match (self.get(ticket.begin), self.get(ticket.end)) {
             (Known::Never, _) | (_, Known::Never) => Look::Never,
             (Known::NotYet, _) | (_, Known::NotYet) => Look::NotYet,
             (Known::At(begin), Known::At(end)) => match u64::try_from(end.chain_ns - begin.chain_ns) {
-                Ok(duration_ns) => Look::Known(DeviceTime { begin_ns: begin.host_ns, duration_ns }),
+                Ok(duration_ns) => Look::Known(DeviceTime { begin_ns: begin.host_ns, duration_ns, stream: None }),
                 Err(_) => Look::Negative,
             },
         }
@@ -95,6 +95,7 @@ mod tests {
     use super::super::LOST;
     use super::super::shared::Moment;
     use super::{KEPT, Look, Times};
+    use crate::StreamKey;
     use crate::on::event::Ticket;
 
     fn at(ns: i64) -> Option<Moment> {
@@ -102,7 +103,7 @@ mod tests {
     }
 
     fn look(times: &Times, begin: u64, end: u64) -> Look {
-        times.look(Ticket { begin, end })
+        times.look(Ticket { begin, end, stream: StreamKey { device: 0, stream: 0 } })
     }
 
     #[test]
@@ -110,7 +111,7 @@ mod tests {
         let mut times = Times::default();
         times.put((0, at(50)));
         times.put((2, at(40)));
-        let known = |begin_ns, duration_ns| Look::Known(DeviceTime { begin_ns, duration_ns });
+        let known = |begin_ns, duration_ns| Look::Known(DeviceTime { begin_ns, duration_ns, stream: None });
         assert_eq!(look(&times, 0, 1), Look::NotYet);
         assert_eq!(look(&times, 0, 2), Look::Negative);
         assert_eq!(look(&times, 0, 9), Look::NotYet);

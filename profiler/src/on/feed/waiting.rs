@@ -1,6 +1,6 @@
 //! Records that wait for the device time of the first of them.
 
-use dflash_timeline::record::{Iteration, LaterTime, Span};
+use dflash_timeline::record::{DeviceTime, Iteration, LaterTime, Span};
 
 use super::{Desk, Feed};
 use crate::on::device::Look;
@@ -34,9 +34,12 @@ impl Feed {
             if look == Some(Look::NotYet) && self.waiting.len() <= desk.timing.waiting && !desk.expired(first.record) {
                 break;
             }
-            let Some(Waiting { record, usage, wrote, .. }) = self.waiting.pop_front() else { break };
+            let Some(Waiting { record, usage, wrote, ticket }) = self.waiting.pop_front() else { break };
             let device = match look {
-                Some(Look::Known(time)) => Some(time),
+                Some(Look::Known(time)) => {
+                    let stream = ticket.map(|ticket| desk.out.device_stream(ticket.stream));
+                    Some(DeviceTime { stream, ..time })
+                }
                 Some(Look::Negative) => {
                     self.negative += 1;
                     None

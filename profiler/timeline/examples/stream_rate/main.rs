@@ -56,8 +56,9 @@ impl Visit for Sum {
     fn span(&mut self, s: Span) {
         let ids = u64::from(s.name.0) + u64::from(s.lane.0) + u64::from(s.depth);
         let (device_ns, device_duration_ns) = s.device.map_or((0, 0), |d| (d.begin_ns as u64, d.duration_ns));
+        let stream = s.device.and_then(|d| d.stream).map_or(0, |stream| u64::from(stream.0));
         let numbers = s.iteration.unwrap_or(0).wrapping_add(s.index.unwrap_or(0));
-        self.add([ids, numbers, s.begin_ns as u64, s.duration_ns, device_ns, device_duration_ns]);
+        self.add([ids + stream, numbers, s.begin_ns as u64, s.duration_ns, device_ns, device_duration_ns]);
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use dflash_timeline::SegmentWriter;
 use dflash_timeline::record::{
-    Counter, CounterId, DeviceTime, Iteration, Kind, Lane, LaneId, NameId, OpenSpan, Sample, Span,
+    Counter, CounterId, DeviceTime, Iteration, Kind, Lane, LaneId, NameId, OpenSpan, Sample, Span, Stream, StreamId,
 };
 
 pub const SPANS: u64 = 576_000;
@@ -43,6 +43,7 @@ impl Dice {
 pub fn introduce(writer: &mut SegmentWriter) {
     for lane in 0..LANES {
         lane_id(writer, lane);
+        writer.stream(&Stream { device: format!("cuda:{lane}"), number: 0, rank: 0 });
     }
     for name in STAGES.iter().chain(&["drafter.layer"]) {
         writer.name(name);
@@ -124,6 +125,7 @@ fn spans(lane: u64, device: bool, dice: &mut Dice, timed: &mut Vec<(i64, Event)>
                 let device = device.then(|| DeviceTime {
                     begin_ns: begin_ns + 9_000 + dice.below(60_000) as i64,
                     duration_ns: duration_ns - duration_ns / 16 + dice.below(duration_ns / 16),
+                    stream: Some(StreamId(lane as u32)),
                 });
                 let (name, iteration) = (NameId(name), Some(number));
                 Span { name, lane: id, iteration, index, depth, begin_ns, duration_ns, device }

@@ -57,7 +57,8 @@ impl<V: Visit> Decoder<'_, '_, V> {
         let begin_ns = state.end_ns.wrapping_add(input.signed()?);
         let duration_ns = input.number()?;
         let device = if flag(DEVICE) {
-            Some(DeviceTime { begin_ns: begin_ns.wrapping_add(input.signed()?), duration_ns: input.number()? })
+            let begin_ns = begin_ns.wrapping_add(input.signed()?);
+            Some(DeviceTime { begin_ns, duration_ns: input.number()?, stream: None })
         } else {
             None
         };

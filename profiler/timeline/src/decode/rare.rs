@@ -25,9 +25,19 @@ impl<V: Visit> Decoder<'_, '_, V> {
             tag::LANE_TOTALS | tag::LANE_WHOLE => self.lane_totals(tag)?,
             tag::EXPIRED => self.expired()?,
             tag::LATER => self.later()?,
+            tag::ON_STREAM => self.on_stream()?,
             tag::AWAITED => self.awaited()?,
             _ => return None,
         }
+        Some(())
+    }
+
+    fn on_stream(&mut self) -> Option<()> {
+        let [local, stream] = self.numbers()?;
+        if let Some(stream) = stream.checked_sub(1) {
+            id(self.ids.streams, stream)?;
+        }
+        self.states.lanes.get_mut(usize::try_from(local).ok()?)?.stream = u32::try_from(stream).ok()?;
         Some(())
     }
 
@@ -127,6 +137,7 @@ impl Dictionary {
     /// Whether a record with this tag is a text.
     pub(super) fn holds(tag: u8) -> bool {
         matches!(tag, tag::NAME | tag::LANE | tag::COUNTER | tag::OWN_LANE | tag::OWN_COUNTER)
+            || matches!(tag, tag::STREAM | tag::OWN_STREAM)
     }
 
     /// Takes the text that `input` stands before, in a block of `rank`.
@@ -138,9 +149,16 @@ impl Dictionary {
             return Some(());
         }
         let second = self.texts.unpack(input)?;
-        let own = matches!(tag, tag::OWN_LANE | tag::OWN_COUNTER);
+        let own = matches!(tag, tag::OWN_LANE | tag::OWN_COUNTER | tag::OWN_STREAM);
         let rank = if own { rank } else { u32::try_from(input.number()?).ok()? };
-        let of_kind = if matches!(tag, tag::LANE | tag::OWN_LANE) { &mut self.lanes } else { &mut self.counters };
+        let of_kind = match tag {
+            tag::LANE | tag::OWN_LANE => &mut self.lanes,
+            tag::COUNTER | tag::OWN_COUNTER => &mut self.counters,
+            _ => {
+                self.texts.text(&second).parse::<i64>().ok()?;
+                &mut self.streams
+            }
+        };
         of_kind.push((first, second, rank));
         Some(())
     }

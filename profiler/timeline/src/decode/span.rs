@@ -5,7 +5,7 @@ use crate::encode::span::{
     DEEP, DEPTH_AT, DEVICE, INDEX, INDEX_NEXT, LONG, SAME_ITERATION, SAME_LANE, SHAPES, SHORT, start_lane,
 };
 use crate::encode::tag;
-use crate::record::{DeviceTime, LaneId, NameId, Span};
+use crate::record::{DeviceTime, LaneId, NameId, Span, StreamId};
 use crate::varint::{ROOM, Room, unzigzag};
 use crate::visit::Visit;
 
@@ -59,6 +59,7 @@ impl<V: Visit> Decoder<'_, '_, V> {
         let (Some(state), Some(lane)) = (self.states.lanes.get_mut(place), self.ids.lanes.get(place)) else {
             return Some((0, rest));
         };
+        let stream = stream(self.ids.streams, state.stream);
         let (lane, mut of_iteration, mut end_ns) = (LaneId(*lane), state.span_iteration, state.end_ns);
         let (shapes, next_index) = (&self.states.shapes.all, self.states.next_index.as_mut_slice());
         let mut count = 0;
@@ -81,7 +82,7 @@ impl<V: Visit> Decoder<'_, '_, V> {
             } else {
                 None
             };
-            let (begin_ns, duration_ns, device) = times(&mut input, lengths, flags, end_ns);
+            let (begin_ns, duration_ns, device) = times(&mut input, lengths, flags, end_ns, stream);
             end_ns = begin_ns.wrapping_add(duration_ns.cast_signed());
             if WANTED {
                 let iteration = of_iteration.checked_sub(1);
@@ -127,7 +128,8 @@ impl<V: Visit> Decoder<'_, '_, V> {
         } else {
             None
         };
-        let (begin_ns, duration_ns, device) = times(&mut input, lengths, shape.flags, state.end_ns);
+        let stream = stream(self.ids.streams, state.stream);
+        let (begin_ns, duration_ns, device) = times(&mut input, lengths, shape.flags, state.end_ns, stream);
         state.end_ns = begin_ns.wrapping_add(duration_ns.cast_signed());
         let iteration = state.span_iteration.checked_sub(1);
         self.last_lane = local;
@@ -159,16 +161,28 @@ impl<V: Visit> Decoder<'_, '_, V> {
     }
 }
 
+/// The stream of a lane's device times.
+#[inline]
+fn stream(ids: &[u32], stream: u32) -> Option<StreamId> {
+    ids.get(stream.checked_sub(1)? as usize).copied().map(StreamId)
+}
+
 /// A span's times, which stand at its end.
 #[inline]
-fn times(input: &mut Room<'_>, lengths: u8, flags: u8, end_ns: i64) -> (i64, u64, Option<DeviceTime>) {
+fn times(
+    input: &mut Room<'_>,
+    lengths: u8,
+    flags: u8,
+    end_ns: i64,
+    stream: Option<StreamId>,
+) -> (i64, u64, Option<DeviceTime>) {
     let begin_ns = end_ns.wrapping_add(signed(short(input, lengths), lengths));
     let duration_ns = long(input, lengths >> 2);
     if flags & DEVICE == 0 {
         return (begin_ns, duration_ns, None);
     }
     let since = signed(long(input, lengths >> 4), lengths >> 4);
-    let device = DeviceTime { begin_ns: begin_ns.wrapping_add(since), duration_ns: long(input, lengths >> 6) };
+    let device = DeviceTime { begin_ns: begin_ns.wrapping_add(since), duration_ns: long(input, lengths >> 6), stream };
     (begin_ns, duration_ns, Some(device))
 }
 

@@ -25,12 +25,13 @@ pub(super) struct Head {
     rank: u32,
 }
 
-/// What is introduced: tells the same numbers of a name, a lane and a counter apart.
+/// What is introduced: tells the same numbers of a name, a lane, a counter and a stream apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
     Name,
     Lane,
     Counter,
+    Stream,
 }
 
 /// A text that has been introduced.
@@ -46,8 +47,8 @@ struct Known {
 /// The texts that a block begins with.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Kept {
-    /// Names, lanes, counters.
-    pub texts: [usize; 3],
+    /// Names, lanes, counters, streams.
+    pub texts: [usize; 4],
     bytes: usize,
     packer: Mark,
 }
@@ -68,7 +69,7 @@ impl Head {
     }
 
     /// What the block holds so far is what those to come begin with.
-    pub(super) fn keep(&mut self, texts: [usize; 3]) -> Kept {
+    pub(super) fn keep(&mut self, texts: [usize; 4]) -> Kept {
         self.forget();
         self.known.clear();
         (self.taken, self.begin) = (0, self.packer.mark());
@@ -99,6 +100,12 @@ impl Head {
         let other = (rank != self.rank).then_some(rank);
         let tag = if other.is_some() { tag::COUNTER } else { tag::OWN_COUNTER };
         self.introduce((What::Counter, id), tag, &texts, other);
+    }
+
+    pub(super) fn stream(&mut self, id: u32, device: &str, number: i64, rank: u32) {
+        let other = (rank != self.rank).then_some(rank);
+        let tag = if other.is_some() { tag::STREAM } else { tag::OWN_STREAM };
+        self.introduce((What::Stream, id), tag, &[device, &number.to_string()], other);
     }
 
     fn introduce(&mut self, what: (What, u32), tag: u8, texts: &[&str], rank: Option<u32>) {

@@ -2,7 +2,7 @@
 //!
 //! | tag | record | fields |
 //! |---|---|---|
-//! | 1e | later | lane, count, then of each: ±begin of the span since that of the one before (the first: since the lane), ±device begin since the device end of the one before (the first: since the span's begin), device duration |
+//! | 1e | later | lane, count, then of each: ±begin of the span since that of the one before (the first: since the lane), ±device begin since the device end of the one before (the first: since the span's begin), device duration; from version 3 on: stream+1 or 0 |
 //! | 1f | awaited | lane, 0; or lane, 1, ±begin since the lane: spans of the lane that begin then or later may get such a time. It stands before the spans that it is about, in their block or in one before. Replaces what was said of the lane |
 
 use super::{Encoder, tag};
@@ -21,6 +21,7 @@ impl Encoder {
                 put_signed(bytes, begin.wrapping_sub(begin_ns));
                 put_signed(bytes, device.begin_ns.wrapping_sub(device_ns.unwrap_or(*begin)));
                 put(bytes, device.duration_ns);
+                put(bytes, device.stream.map_or(0, |stream| u64::from(stream.0) + 1));
                 begin_ns = *begin;
                 device_ns = Some(device.begin_ns.wrapping_add_unsigned(device.duration_ns));
             }

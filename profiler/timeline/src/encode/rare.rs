@@ -5,7 +5,7 @@ use crate::record::{Anchor, DeviceAnchor, Expired, LaneTotals, Mark, NameId, Ope
 use crate::varint::{ROOM, put, put_signed, put_text};
 
 impl Encoder {
-    /// Introduces the writer's name `id`; so do the next two with a lane and a counter.
+    /// Introduces the writer's name `id`; so do the next three with a lane, a counter and a stream.
     pub(crate) fn name(&mut self, id: u32, text: &str) {
         self.head.name(id, text);
         self.records += 1;
@@ -20,6 +20,11 @@ impl Encoder {
     pub(crate) fn counter(&mut self, id: u32, texts: [&str; 2], rank: u32) {
         self.head.counter(id, texts, rank);
         self.counters.push([0; 3]);
+        self.records += 1;
+    }
+
+    pub(crate) fn stream(&mut self, id: u32, device: &str, number: i64, rank: u32) {
+        self.head.stream(id, device, number, rank);
         self.records += 1;
     }
 
@@ -108,7 +113,8 @@ impl Encoder {
         self.numbers(tag::EXPIRED, &[u64::from(first_sequence), records, segments, bytes]);
     }
 
-    fn numbers(&mut self, tag: u8, numbers: &[u64]) {
+    #[cold]
+    pub(super) fn numbers(&mut self, tag: u8, numbers: &[u64]) {
         self.append(tag, |bytes| numbers.iter().for_each(|number| put(bytes, *number)));
     }
 

@@ -16,7 +16,7 @@
 //! | device duration | 2, 3, 4, 8 | if flag D |
 
 use super::{Encoder, LaneState, end, room, tag};
-use crate::record::{LaneId, NameId, Span};
+use crate::record::{LaneId, NameId, Span, StreamId};
 use crate::varint::{ROOM, Record, zigzag};
 
 pub(crate) const SAME_LANE: u8 = 0x01;
@@ -88,8 +88,22 @@ impl Shapes {
 }
 
 impl Encoder {
+    /// Says which stream the device times of a lane's next spans are of, if that has changed.
     #[inline]
-    pub(crate) fn span(&mut self, span: &Span, name: NameId, lane: LaneId) {
+    fn on_stream(&mut self, lane: LaneId, stream: Option<StreamId>) {
+        let stream = stream.map_or(0, |stream| stream.0 + 1);
+        match self.lanes.get_mut(lane.0 as usize) {
+            Some(state) if state.stream != stream => state.stream = stream,
+            _ => return,
+        }
+        self.numbers(tag::ON_STREAM, &[u64::from(lane.0), u64::from(stream)]);
+    }
+
+    #[inline]
+    pub(crate) fn span(&mut self, span: &Span, name: NameId, lane: LaneId, stream: Option<StreamId>) {
+        if span.device.is_some() {
+            self.on_stream(lane, stream);
+        }
         if self.last_lane != lane.0 {
             start_lane(&mut self.lanes, self.last_lane, lane.0, 0);
         }

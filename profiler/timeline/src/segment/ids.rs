@@ -2,23 +2,24 @@
 
 use super::{Local, SegmentWriter};
 use crate::encode::Kept;
-use crate::record::{CounterId, LaneId, NameId};
+use crate::record::{CounterId, LaneId, NameId, StreamId};
 use crate::regular::Begin;
 
 impl SegmentWriter {
     pub(super) fn begin_block(&mut self) {
-        let Local { names, lanes, counters } = &mut self.local;
-        let begin = self.regular.next([names.used(), lanes.used(), counters.used()]);
+        let Local { names, lanes, counters, streams } = &mut self.local;
+        let begin = self.regular.next([names.used(), lanes.used(), counters.used(), streams.used()]);
         let kept = if begin == Begin::Kept { self.regular.kept } else { Kept::default() };
         self.block.clear(&kept);
-        [names, lanes, counters].into_iter().zip(kept.texts).for_each(|(ids, kept)| ids.clear(kept));
+        [names, lanes, counters, streams].into_iter().zip(kept.texts).for_each(|(ids, kept)| ids.clear(kept));
         if begin == Begin::Changed {
-            let [names, lanes, counters] = std::mem::take(&mut self.regular.texts);
+            let [names, lanes, counters, streams] = std::mem::take(&mut self.regular.texts);
             names.iter().for_each(|id| _ = self.local_name(NameId(*id)));
             lanes.iter().for_each(|id| _ = self.local_lane(LaneId(*id)));
             counters.iter().for_each(|id| _ = self.local_counter(CounterId(*id)));
-            self.regular.kept = self.block.keep([names.len(), lanes.len(), counters.len()]);
-            self.regular.texts = [names, lanes, counters];
+            streams.iter().for_each(|id| _ = self.local_stream(StreamId(*id)));
+            self.regular.kept = self.block.keep([names.len(), lanes.len(), counters.len(), streams.len()]);
+            self.regular.texts = [names, lanes, counters, streams];
         }
     }
 
@@ -48,6 +49,16 @@ impl SegmentWriter {
             let (texts, rank) = known.unwrap_or((["?", ""], self.rank));
             self.block.counter(counter.0, texts, rank);
             self.local.counters.introduced(counter.0)
+        }))
+    }
+
+    #[inline]
+    pub(super) fn local_stream(&mut self, stream: StreamId) -> StreamId {
+        StreamId(self.local.streams.get(stream.0).unwrap_or_else(|| {
+            let known = self.texts.streams.get(stream.0).map(|found| (found.device.as_str(), found.number, found.rank));
+            let (device, number, rank) = known.unwrap_or(("?", 0, self.rank));
+            self.block.stream(stream.0, device, number, rank);
+            self.local.streams.introduced(stream.0)
         }))
     }
 }

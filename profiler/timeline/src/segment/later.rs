@@ -2,7 +2,7 @@
 
 use super::SegmentWriter;
 use crate::error::Result;
-use crate::record::{Awaited, LaneId, LaterTime};
+use crate::record::{Awaited, DeviceTime, LaneId, LaterTime};
 
 /// Times that go into one record: a block stays small.
 const TOGETHER: usize = 1 << 10;
@@ -13,7 +13,12 @@ impl SegmentWriter {
     pub fn later(&mut self, lane: LaneId, times: &[LaterTime]) -> Result<()> {
         for times in times.chunks(TOGETHER) {
             let local = self.local_lane(lane);
-            self.block.later(local, times);
+            let own = |time: &LaterTime| {
+                let stream = time.device.stream.map(|stream| self.local_stream(stream));
+                LaterTime { device: DeviceTime { stream, ..time.device }, ..*time }
+            };
+            let times: Vec<LaterTime> = times.iter().map(own).collect();
+            self.block.later(local, &times);
             self.write_if_full()?;
         }
         Ok(())

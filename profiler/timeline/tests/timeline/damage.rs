@@ -104,14 +104,14 @@ fn a_newer_file_says_update() {
     let run = Run::new();
     small(&run);
     let mut bytes = run.bytes();
-    bytes[4] = 3;
+    bytes[4] = 4;
     // A sound block of a newer version, not a damaged one: its checksum holds.
     let payload = bytes[48..starts(&bytes)[1]].to_vec();
     let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[..44]), &payload);
     bytes[44..48].copy_from_slice(&crc.to_le_bytes());
     fs::write(run.segment(1), bytes).unwrap();
     let error = read(&run.dir).unwrap_err();
-    assert!(matches!(error, Error::TooNew { version: 3, known: 2, .. }), "{error:?}");
+    assert!(matches!(error, Error::TooNew { version: 4, known: 3, .. }), "{error:?}");
     assert!(error.to_string().contains("update dflash"), "{error}");
 }
 

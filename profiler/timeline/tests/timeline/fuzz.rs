@@ -41,7 +41,7 @@ fn for_long() {
 /// Segments of all versions: those in tests/data, and some written now.
 fn sources() -> Vec<Vec<u8>> {
     let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut paths: Vec<PathBuf> = [1, 2].map(|n| crate_dir.join(format!("tests/data/version-{n}.dft"))).to_vec();
+    let mut paths: Vec<PathBuf> = [1, 2, 3].map(|n| crate_dir.join(format!("tests/data/version-{n}.dft"))).to_vec();
     for entry in fs::read_dir(crate_dir.join("../../tests/data/recordings")).unwrap() {
         paths.push(entry.unwrap().path().join("timeline/rank0-000001.dft"));
     }

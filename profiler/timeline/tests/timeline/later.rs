@@ -14,7 +14,11 @@ fn span(name: NameId, lane: LaneId, number: u64) -> Span {
 
 fn time(lane: LaneId, number: u64) -> LaterTime {
     let begin_ns = AT + 1_000 * number as i64;
-    LaterTime { lane, begin_ns, device: DeviceTime { begin_ns: begin_ns + 2_000_000_000, duration_ns: 40 + number } }
+    LaterTime {
+        lane,
+        begin_ns,
+        device: DeviceTime { begin_ns: begin_ns + 2_000_000_000, duration_ns: 40 + number, stream: None },
+    }
 }
 
 /// What a visitor hears, in order: number of the span and its device time, or an iteration's number.

@@ -2,7 +2,7 @@
 
 use dflash_timeline::record::{
     Anchor, Counter, CounterId, DeviceAnchor, DeviceTime, Flow, FlowEnd, Iteration, Kind, Lane, LaneId, LaneTotals,
-    Mark, NameId, OpenSpan, Sample, Severity, Span, StackSample, Totals,
+    Mark, NameId, OpenSpan, Sample, Severity, Span, StackSample, Stream, StreamId, Totals,
 };
 use dflash_timeline::{SegmentWriter, Timeline, read};
 use proptest::prelude::*;
@@ -27,7 +27,9 @@ enum Record {
 const IDS: u32 = 5;
 
 fn span() -> impl Strategy<Value = Span> {
-    let device = (any::<i64>(), any::<u64>()).prop_map(|(begin_ns, duration_ns)| DeviceTime { begin_ns, duration_ns });
+    let stream = proptest::option::of((0..IDS).prop_map(StreamId));
+    let times = (any::<i64>(), any::<u64>(), stream);
+    let device = times.prop_map(|(begin_ns, duration_ns, stream)| DeviceTime { begin_ns, duration_ns, stream });
     let place = (0..IDS, 0..IDS, proptest::option::of(0..u64::MAX - 1), any::<Option<u64>>(), any::<u8>());
     (place, any::<i64>(), any::<u64>(), proptest::option::of(device)).prop_map(
         |(place, begin_ns, duration_ns, device)| {
@@ -114,6 +116,9 @@ fn write(run: &Run, records: &[Record], open: &[OpenSpan]) -> Timeline {
         expected.names.push(format!("name.{id}"));
         assert_eq!(writer.name(&expected.names[id as usize]), NameId(id));
         assert_eq!((writer.lane(&lane), writer.counter(&counter)), (LaneId(id), CounterId(id)));
+        let stream = Stream { device: "cuda:0".into(), number: i64::from(id) - 2, rank: id };
+        assert_eq!(writer.stream(&stream), StreamId(id));
+        expected.streams.push(stream);
         expected.lanes.push(lane);
         expected.counters.push(counter);
     }
@@ -151,8 +156,10 @@ fn text(timeline: &Timeline) -> Vec<String> {
     let counter = |id: CounterId| &timeline.counters[id.0 as usize].name;
     let mut lines = Vec::new();
     for s in &timeline.spans {
-        let plain = Span { name: NameId(0), lane: LaneId(0), ..*s };
-        lines.push(format!("{} {} {plain:?}", lane(s.lane), name(s.name)));
+        let device = s.device.map(|device| DeviceTime { stream: None, ..device });
+        let stream = s.device.and_then(|device| device.stream).map(|stream| timeline.stream(stream).unwrap());
+        let plain = Span { name: NameId(0), lane: LaneId(0), device, ..*s };
+        lines.push(format!("{} {} {stream:?} {plain:?}", lane(s.lane), name(s.name)));
     }
     for i in &timeline.iterations {
         lines.push(format!("{} {:?}", lane(i.lane), Iteration { lane: LaneId(0), ..*i }));

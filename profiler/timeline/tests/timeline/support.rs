@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use dflash_timeline::record::{
     Anchor, Awaited, Counter, DeviceAnchor, DeviceTime, Flow, FlowEnd, Iteration, Kind, Lane, LaneTotals, LaterTime,
-    Mark, OpenSpan, Sample, Severity, Span, StackSample, Totals,
+    Mark, OpenSpan, Sample, Severity, Span, StackSample, Stream, Totals,
 };
 use dflash_timeline::{Manifest, RunDir, SegmentWriter, Timeline, read};
 
@@ -51,6 +51,7 @@ pub fn small_of(run: &Run, rank: u32, lag_ns: i64, offset: Option<(i64, u64)>) -
         .map(|(name, device)| writer.lane(&Lane { name: name.into(), device: device.into(), rank }));
     let [forward, loss] = ["target.forward", "drafter.loss"].map(|name| writer.name(name));
     let [device, thread, main, step] = ["cuda:0", "autograd 0", "main", "step"].map(|name| writer.name(name));
+    let stream = writer.stream(&Stream { device: "cuda:0".into(), number: 7, rank });
     let depth = writer.counter(&Counter { name: "queue.depth".into(), unit: "items".into(), rank });
     writer.anchor(&Anchor { monotonic_ns: 1_000 - lag_ns, realtime_ns: 1_700_000_000_000_000_000 });
     writer.device_anchor(&DeviceAnchor { device, device_ns: -7, host_ns: 1_500 - lag_ns, uncertainty_ns: 40 });
@@ -62,7 +63,8 @@ pub fn small_of(run: &Run, rank: u32, lag_ns: i64, offset: Option<(i64, u64)>) -
     }
     for number in 0..2_u64 {
         let begin_ns = 10_000 + 5_000 * number as i64 - lag_ns;
-        let device = Some(DeviceTime { begin_ns: begin_ns + 30, duration_ns: 3_900 });
+        let device =
+            Some(DeviceTime { begin_ns: begin_ns + 30, duration_ns: 3_900, stream: (number == 1).then_some(stream) });
         let (iteration, index) = (Some(number), (number == 1).then_some(300));
         let span =
             Span { name: forward, lane: target, iteration, index, depth: 0, begin_ns, duration_ns: 4_000, device };
@@ -89,7 +91,7 @@ pub fn small_of(run: &Run, rank: u32, lag_ns: i64, offset: Option<(i64, u64)>) -
             Span { name: loss, lane: drafter, iteration, index, depth: 0, begin_ns, duration_ns: 9, device: None };
         writer.span(&late).unwrap();
         writer.flush(&[], Totals::default()).unwrap();
-        let device = DeviceTime { begin_ns: 24_000 - lag_ns, duration_ns: 7 };
+        let device = DeviceTime { begin_ns: 24_000 - lag_ns, duration_ns: 7, stream: Some(stream) };
         writer.later(drafter, &[LaterTime { lane: drafter, begin_ns, device }]).unwrap();
     }
     writer.mark(&Mark { time_ns: 30_000 - lag_ns, severity: Severity::Warning, text: "queue full".into() }).unwrap();

@@ -93,7 +93,8 @@ pub fn add_lane(timeline: &mut Timeline, name: &str, device: &str, stages: &[Sta
             let duration_ns = (usual * (1.0 + 0.2 * phase.sin()) * 1e6) as u64;
             if *stage != "residue" {
                 let on_device = device.starts_with("cuda") && (stage.contains("ward") || stage.contains("loss"));
-                let device = on_device.then_some(DeviceTime { begin_ns: now, duration_ns: duration_ns * 9 / 10 });
+                let device =
+                    on_device.then_some(DeviceTime { begin_ns: now, duration_ns: duration_ns * 9 / 10, stream: None });
                 let name = name_id(timeline, stage);
                 let iteration = Some(number);
                 timeline.spans.push(Span {
