@@ -13,6 +13,7 @@ mod diff_cost;
 mod diff_sides;
 mod flamegraph;
 mod flamegraph_forms;
+mod flamegraph_pprof;
 mod forms;
 mod gaps;
 mod instruments;
