@@ -94,17 +94,28 @@ impl Walkers {
         }
     }
 
-    /// The gaps of each stream.
+    /// The gaps of each stream on which something was found, by number; where nothing was, of one.
     pub(crate) fn finish(self, timeline: &Timeline, id: LaneId) -> Vec<(Option<StreamId>, LaneGaps)> {
         let Some(lane) = timeline.lane(id) else { return Vec::new() };
-        let several = self.0.len() > 1;
         let of_stream = |(id, walker): (Option<StreamId>, Walker)| {
             let stream = id.and_then(|id| timeline.stream(id));
             let device = stream.map_or(&lane.device, |stream| &stream.device).clone();
-            let stream = stream.filter(|_| several).map(|stream| stream.number);
+            let stream = stream.map(|stream| stream.number);
             (id, LaneGaps { lane: lane.name.clone(), device, stream, rank: lane.rank, ..walker.finish() })
         };
-        self.0.into_iter().map(of_stream).collect()
+        let mut found: Vec<_> = self.0.into_iter().map(of_stream).collect();
+        found.sort_by(|(_, a), (_, b)| (a.stream, &a.device).cmp(&(b.stream, &b.device)));
+        let something = |gaps: &LaneGaps| gaps.device_ns > 0 || gaps.gaps > 0 || gaps.unknown > 0;
+        if found.iter().any(|(_, gaps)| something(gaps)) {
+            found.retain(|(_, gaps)| something(gaps));
+        } else {
+            found.truncate(1);
+        }
+        if let [(_, gaps)] = found.as_mut_slice() {
+            // Of one stream nobody needs the number.
+            gaps.stream = None;
+        }
+        found
     }
 }
 

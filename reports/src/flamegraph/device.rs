@@ -50,21 +50,31 @@ impl Device {
 
     pub(super) fn finish(self, timeline: &Timeline, by: By) -> Graph {
         let mut graph = Graph::new(Time::Device);
+        let several = self.several();
         for ((lane, kind, stream), tree) in self.trees {
             // An iteration counts once, however many streams it has.
             let first = self.learnt.streams.get(&lane).and_then(BTreeSet::first) == Some(&stream);
             let root = graph.root(timeline, lane, kind, by, if first { tree.iterations } else { 0 });
-            let root = on_stream(&mut graph, timeline, &self.learnt, (lane, stream), root);
+            let root = on_stream(&mut graph, timeline, several.contains(&lane), (lane, stream), root);
             tree.put(timeline, root, &mut graph.stacks);
         }
         for (lane, walkers) in self.gaps {
             for (stream, gaps) in walkers.finish(timeline, lane) {
                 let root = graph.root(timeline, lane, Kind::Train, by, 0);
-                let root = on_stream(&mut graph, timeline, &self.learnt, (lane, stream), root);
+                let root = on_stream(&mut graph, timeline, several.contains(&lane), (lane, stream), root);
                 put_gaps(&mut graph, root, &gaps);
             }
         }
         graph
+    }
+
+    /// The lanes that have times on several streams.
+    fn several(&self) -> BTreeSet<LaneId> {
+        let mut streams: BTreeMap<LaneId, BTreeSet<Option<StreamId>>> = BTreeMap::new();
+        for ((lane, _, stream), _) in self.trees.iter().filter(|(_, tree)| !tree.is_empty()) {
+            streams.entry(*lane).or_default().insert(*stream);
+        }
+        streams.into_iter().filter(|(_, streams)| streams.len() > 1).map(|(lane, _)| lane).collect()
     }
 }
 
@@ -72,11 +82,11 @@ impl Device {
 fn on_stream(
     graph: &mut Graph,
     timeline: &Timeline,
-    learnt: &Learnt,
+    several: bool,
     (lane, stream): (LaneId, Option<StreamId>),
     root: u32,
 ) -> u32 {
-    if learnt.streams.get(&lane).is_none_or(|streams| streams.len() < 2) {
+    if !several {
         return root;
     }
     let name = match stream.and_then(|stream| timeline.stream(stream)) {

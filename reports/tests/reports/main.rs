@@ -32,4 +32,5 @@ mod torn;
 mod trace;
 mod trace_pieces;
 mod trace_reader;
+mod trace_streams;
 mod verdict;
