@@ -23,6 +23,7 @@ fn a_finished_run_is_played_held_and_compared() {
     terminal.wait_for("ten steps on", |screen| screen.contains("PAUSED at") && percent(screen) > percent(&held));
     terminal.type_in("{");
     terminal.wait_for("ten steps back", |screen| percent(screen) <= percent(&held).map(|at| at + 1));
+    terminal.type_in("}");
     terminal.type_in("2");
     terminal.wait_for("the change", |screen| screen.contains("change") && screen.contains("drafter.backward"));
     terminal.type_in("b");
