@@ -109,7 +109,8 @@ impl Writer {
             self.stream.sample(&Sample { counter: *counter, time_ns: begin_ns, value }).unwrap();
         }
         for (lane, end, after) in [(1, FlowEnd::Put, 60), (2, FlowEnd::Take, 90)] {
-            let (lane, _) = self.lanes[lane];
+            // A process with one GPU has no second lane to hand to.
+            let Some((lane, _)) = self.lanes.get(lane).copied() else { continue };
             self.stream.flow(&Flow { id: number, end, lane, time_ns: begin_ns + after * MILLISECOND }).unwrap();
         }
         self.stream.flush(&[], Totals::default()).unwrap();

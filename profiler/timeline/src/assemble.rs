@@ -18,6 +18,9 @@ use crate::tee::Tee;
 use crate::timeline::Timeline;
 use crate::visit::{Account, Visit};
 
+/// Spans that may wait to be put in order: 3 MB.
+const MUCH: usize = 1 << 15;
+
 /// Grows a timeline batch by batch.
 #[derive(Debug, Default)]
 pub(crate) struct Assembler {
@@ -102,6 +105,13 @@ impl Assembler {
     /// Adds a line to what is wrong with the stream.
     pub(crate) fn problem(&mut self, text: String) {
         self.timeline.health.problems.push(text);
+    }
+
+    /// Whether so many spans came since the last [`settle`](Self::settle) that the next one is worth what it costs: it goes
+    /// through all that is held, and a run of many ranks comes in many small pieces.
+    pub(crate) fn has_much_new(&self) -> bool {
+        let new: usize = self.new_spans.iter().flatten().map(Vec::len).sum();
+        new > MUCH.max(self.timeline.spans.len() / 4)
     }
 
     /// Sorts what was added, and sums the ranks up.
