@@ -46,7 +46,7 @@ pub(super) struct Laid<T> {
     /// Slots that the format has named.
     pub slots: usize,
     /// Ends of hand-offs that no piece had yet, in the order of time.
-    ends: VecDeque<usize>,
+    ends: VecDeque<u32>,
 }
 
 /// The tracks of a rank's lanes, and of what they did on their devices.
@@ -94,8 +94,8 @@ impl<'a> Content<'a> {
 
     /// The rank's tracks, empty.
     pub(super) fn tracks(&self, rank: &RankContent) -> Tracks {
-        let mut ends: BTreeMap<LaneId, Vec<usize>> = BTreeMap::new();
-        for (at, end) in rank.ends.iter().enumerate() {
+        let mut ends: BTreeMap<LaneId, Vec<u32>> = BTreeMap::new();
+        for (at, end) in (0..).zip(&rank.ends) {
             ends.entry(end.flow.lane).or_default().push(at);
         }
         let order = |what: &What| match what {
@@ -106,7 +106,7 @@ impl<'a> Content<'a> {
         };
         let lane = |&lane: &LaneId| {
             let mut ends = ends.remove(&lane).unwrap_or_default();
-            ends.sort_by_key(|at| rank.ends[*at].flow.time_ns);
+            ends.sort_by_key(|at| rank.ends[*at as usize].flow.time_ns);
             let track = Track::new(Fit::Nested, order, |what| matches!(what, What::End(_)));
             Laid { lane, track, slots: 0, ends: ends.into() }
         };
@@ -128,7 +128,7 @@ impl<'a> Content<'a> {
         &self,
         piece: &Piece<'_>,
         lane: LaneId,
-        ends: &mut VecDeque<usize>,
+        ends: &mut VecDeque<u32>,
         rank: &RankContent,
         counts: &mut Counts,
     ) -> Vec<Item<What>> {
@@ -156,9 +156,9 @@ impl<'a> Content<'a> {
             let duration = u64::try_from(end_ns.saturating_sub(open.begin_ns)).unwrap_or(0);
             add(open.begin_ns, duration, What::Open(*open));
         }
-        let here = |at: &mut usize| piece.to_ns.is_none_or(|to| rank.ends[*at].flow.time_ns < to);
+        let here = |at: &mut u32| piece.to_ns.is_none_or(|to| rank.ends[*at as usize].flow.time_ns < to);
         while let Some(at) = ends.pop_front_if(here) {
-            add(rank.ends[at].flow.time_ns, 0, What::End(at));
+            add(rank.ends[at as usize].flow.time_ns, 0, What::End(at as usize));
         }
         items
     }
@@ -167,9 +167,9 @@ impl<'a> Content<'a> {
     pub(super) fn hand_offs(&self, rank: &RankContent, counts: &mut Counts) -> Vec<((LaneId, LaneId), Track<usize>)> {
         let mut by_lanes: BTreeMap<(LaneId, LaneId), Vec<Item<usize>>> = BTreeMap::new();
         for (from, to) in &rank.pairs {
-            let (put, take) = (&rank.ends[*from].flow, &rank.ends[*to].flow);
+            let (put, take) = (&rank.ends[*from as usize].flow, &rank.ends[*to as usize].flow);
             let duration = take.time_ns.abs_diff(put.time_ns);
-            let item = Item::new(put.time_ns, duration, *from, counts);
+            let item = Item::new(put.time_ns, duration, *from as usize, counts);
             by_lanes.entry((put.lane, take.lane)).or_default().extend(item);
         }
         let track = |items| {

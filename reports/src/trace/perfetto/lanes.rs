@@ -127,8 +127,8 @@ pub(super) fn device_events<W: Write>(
 }
 
 /// Ranks number their arrows for themselves.
-fn arrow(rank: u32, number: u64) -> u64 {
-    (u64::from(rank) + 1) << 40 | number
+fn arrow(rank: u32, number: u32) -> u64 {
+    (u64::from(rank) + 1) << 40 | u64::from(number)
 }
 
 /// A slice without a name is nobody's.
