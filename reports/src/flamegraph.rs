@@ -137,9 +137,9 @@ impl Graph {
                 (wall.finish(&timeline, by), timeline)
             }
             Time::Device => {
-                let mut stages = device::Stages::default();
-                source.go(&mut stages)?;
-                let mut device = device::Device::new(scope, stages.0);
+                let mut learnt = device::Learnt::default();
+                source.go(&mut learnt)?;
+                let mut device = device::Device::new(scope, learnt);
                 let timeline = source.go(&mut device)?;
                 (device.finish(&timeline, by), timeline)
             }

@@ -1,25 +1,33 @@
 //! Device gaps: time between one device span's end and the next one's begin, and what the lane's host did meanwhile.
 //!
-//! A lane's stages with a device time are taken as one stream. Only gaps within and between neighbouring iterations of
+//! Each stream that a lane's stages have device times on is looked at for itself; of recordings that do not say which it
+//! was, all of them are taken as one. Only gaps within and between neighbouring iterations of
 //! kind `train` count, and only where no stage stands between that has a device time elsewhere but none here (sampled, or
 //! never resolved): such places are counted, not guessed. A gap is not idle time: what runs on other streams, or without
 //! a span, is not seen. Only a kernel capture tells.
+
+mod timed;
+mod waits;
 
 use crate::intervals::{Along, Union};
 use crate::walk::{self, Placed, Window};
 use crate::words::Words;
 use dflash_timeline::Timeline;
-use dflash_timeline::record::{Iteration, Kind, LaneId, Span};
+use dflash_timeline::record::{Iteration, Kind, LaneId, StreamId};
 use serde::Serialize;
 use std::collections::BTreeMap;
+pub(crate) use timed::Timed;
+use waits::Waits;
 
-/// The gaps of one lane.
+/// The gaps of one lane, on one stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LaneGaps {
     /// The lane.
     pub lane: String,
-    /// Its device.
+    /// The stream's device, which is nearly always the lane's.
     pub device: String,
+    /// The stream's number, where the lane uses several; else `None`.
+    pub stream: Option<i64>,
     /// Process of a multi-process run.
     pub rank: u32,
     /// Gaps.
@@ -40,12 +48,12 @@ pub struct LaneGaps {
     pub unknown: u64,
 }
 
-/// The gaps of every lane that has device times, in the order of the lanes.
+/// The gaps of every lane that has device times, in the order of the lanes, and of each of its streams.
 #[must_use]
 pub fn gaps(timeline: &Timeline, window: &Window) -> Vec<LaneGaps> {
     let mut timed = Timed::default();
     timeline.spans.iter().for_each(|span| timed.learn(span));
-    if timed.0.is_empty() {
+    if timed.is_empty() {
         return Vec::new();
     }
     let (mut gathered, words) = (Gathered::default(), Words::of(timeline));
@@ -55,11 +63,15 @@ pub fn gaps(timeline: &Timeline, window: &Window) -> Vec<LaneGaps> {
 
 /// The gaps of all lanes, iteration by iteration.
 #[derive(Default)]
-pub(crate) struct Gathered(BTreeMap<LaneId, Walker>);
+pub(crate) struct Gathered(BTreeMap<LaneId, Walkers>);
+
+/// Those of a lane, by stream.
+#[derive(Default)]
+pub(crate) struct Walkers(BTreeMap<Option<StreamId>, Walker>);
 
 impl Gathered {
     pub(crate) fn add(&mut self, words: &Words, timed: &Timed, iteration: &Iteration, spans: &[Placed<'_>]) {
-        if timed.has_lane(iteration.lane) {
+        if !timed.streams(iteration.lane).is_empty() {
             self.0.entry(iteration.lane).or_default().add(words, timed, iteration, spans);
         }
     }
@@ -70,88 +82,49 @@ impl Gathered {
     }
 
     pub(crate) fn finish(self, timeline: &Timeline) -> Vec<LaneGaps> {
-        self.0.into_iter().filter_map(|(id, walker)| walker.finish(timeline, id)).collect()
+        self.0.into_iter().flat_map(|(id, walkers)| walkers.finish(timeline, id)).map(|(_, found)| found).collect()
     }
 }
 
-/// Which stages have a device time somewhere: by lane, then by name.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Timed(Vec<Vec<bool>>);
-
-impl Timed {
-    /// Takes note of a span.
-    #[inline]
-    pub(crate) fn learn(&mut self, span: &Span) {
-        if span.depth == 0 && span.device.is_some() && !self.has(span) {
-            let (lane, name) = (span.lane.0 as usize, span.name.0 as usize);
-            let lanes = self.0.len().max(lane + 1);
-            self.0.resize_with(lanes, Vec::new);
-            let names = self.0[lane].len().max(name + 1);
-            self.0[lane].resize(names, false);
-            self.0[lane][name] = true;
+impl Walkers {
+    /// Goes on by one iteration.
+    pub(crate) fn add(&mut self, words: &Words, timed: &Timed, iteration: &Iteration, spans: &[Placed<'_>]) {
+        for stream in timed.streams(iteration.lane) {
+            self.0.entry(*stream).or_default().add((words, timed, *stream), iteration, spans);
         }
     }
 
-    /// Takes over what another has learnt of other lanes.
-    pub(crate) fn join(&mut self, other: Self) {
-        let lanes = self.0.len().max(other.0.len());
-        self.0.resize_with(lanes, Vec::new);
-        let learnt = self.0.iter_mut().zip(other.0).filter(|(_, names)| !names.is_empty());
-        learnt.for_each(|(own, names)| *own = names);
-    }
-
-    /// Whether the span's stage has one.
-    #[inline]
-    fn has(&self, span: &Span) -> bool {
-        self.0.get(span.lane.0 as usize).and_then(|names| names.get(span.name.0 as usize)).copied().unwrap_or(false)
-    }
-
-    /// Whether a lane has device times at all.
-    pub(crate) fn has_lane(&self, LaneId(lane): LaneId) -> bool {
-        self.0.get(lane as usize).is_some_and(|names| !names.is_empty())
+    /// The gaps of each stream on which something was found, by number; where nothing was, of one.
+    pub(crate) fn finish(self, timeline: &Timeline, id: LaneId) -> Vec<(Option<StreamId>, LaneGaps)> {
+        let Some(lane) = timeline.lane(id) else { return Vec::new() };
+        let of_stream = |(id, walker): (Option<StreamId>, Walker)| {
+            let stream = id.and_then(|id| timeline.stream(id));
+            let device = stream.map_or(&lane.device, |stream| &stream.device).clone();
+            let stream = stream.map(|stream| stream.number);
+            (id, LaneGaps { lane: lane.name.clone(), device, stream, rank: lane.rank, ..walker.finish() })
+        };
+        let mut found: Vec<_> = self.0.into_iter().map(of_stream).collect();
+        found.sort_by(|(_, a), (_, b)| (a.stream, &a.device).cmp(&(b.stream, &b.device)));
+        let something = |gaps: &LaneGaps| gaps.device_ns > 0 || gaps.gaps > 0 || gaps.unknown > 0;
+        if found.iter().any(|(_, gaps)| something(gaps)) {
+            found.retain(|(_, gaps)| something(gaps));
+        } else {
+            found.truncate(1);
+        }
+        if let [(_, gaps)] = found.as_mut_slice() {
+            // Of one stream nobody needs the number.
+            gaps.stream = None;
+        }
+        found
     }
 }
 
 /// Gaps and waits after which a walker accounts for those that it can: it must not grow with the run.
 const MANY: usize = 4096;
 
-/// What the host waited for.
+/// Goes along one stream of a lane.
 #[derive(Default)]
-struct Waits {
-    input: Vec<(i64, i64)>,
-    room: Vec<(i64, i64)>,
-    sync: Vec<(i64, i64)>,
-    /// End of the last of them: what is nested in a wait is part of it.
-    until: i64,
-}
-
-impl Waits {
-    fn add(&mut self, words: &Words, span: &Span) {
-        let word = words.get(span.name);
-        let list = match word {
-            _ if word.sync => &mut self.sync,
-            _ if word.input => &mut self.input,
-            _ if word.room => &mut self.room,
-            _ => return,
-        };
-        let end = span.begin_ns.saturating_add_unsigned(span.duration_ns);
-        list.push((span.begin_ns.max(self.until), end));
-        self.until = self.until.max(end);
-    }
-
-    fn len(&self) -> usize {
-        self.input.len() + self.room.len() + self.sync.len()
-    }
-
-    fn forget_before(&mut self, ns: i64) {
-        [&mut self.input, &mut self.room, &mut self.sync]
-            .into_iter()
-            .for_each(|list| list.retain(|(_, end)| *end > ns));
-    }
-}
-
-/// Goes along one lane.
-pub(crate) struct Walker {
+struct Walker {
     waits: Waits,
     gaps: Vec<(i64, i64)>,
     /// End of the last device span; `None` where the chain is broken.
@@ -160,16 +133,14 @@ pub(crate) struct Walker {
     found: LaneGaps,
 }
 
-impl Default for Walker {
-    fn default() -> Self {
-        let waits = Waits { until: i64::MIN, ..Waits::default() };
-        Self { waits, gaps: Vec::new(), last_end: None, next: None, found: LaneGaps::default() }
-    }
-}
-
 impl Walker {
     /// Goes on by one iteration.
-    pub(crate) fn add(&mut self, words: &Words, timed: &Timed, iteration: &Iteration, spans: &[Placed<'_>]) {
+    fn add(
+        &mut self,
+        (words, timed, stream): (&Words, &Timed, Option<StreamId>),
+        iteration: &Iteration,
+        spans: &[Placed<'_>],
+    ) {
         if iteration.kind != Kind::Train || self.next != Some(iteration.number) {
             self.last_end = None;
         }
@@ -183,14 +154,14 @@ impl Walker {
         for Placed { span, .. } in spans {
             self.waits.add(words, span);
             match span.device {
-                Some(device) if span.depth == 0 => {
+                Some(device) if span.depth == 0 && device.stream == stream => {
                     let end = device.begin_ns.saturating_add_unsigned(device.duration_ns);
                     self.gaps
                         .extend(self.last_end.filter(|last| *last < device.begin_ns).map(|l| (l, device.begin_ns)));
                     self.last_end = Some(self.last_end.map_or(end, |last| last.max(end)));
                     self.found.device_ns = self.found.device_ns.saturating_add(device.duration_ns);
                 }
-                None if span.depth == 0 && timed.has(span) => {
+                None if span.depth == 0 && timed.has_on(span, stream) => {
                     self.last_end = None;
                     self.found.unknown += 1;
                 }
@@ -223,10 +194,9 @@ impl Walker {
         self.gaps = open;
     }
 
-    /// The gaps of the whole lane.
-    pub(crate) fn finish(mut self, timeline: &Timeline, id: LaneId) -> Option<LaneGaps> {
+    /// The gaps of the whole stream.
+    fn finish(mut self) -> LaneGaps {
         self.settle(i64::MAX);
-        let lane = timeline.lane(id)?;
-        Some(LaneGaps { lane: lane.name.clone(), device: lane.device.clone(), rank: lane.rank, ..self.found })
+        self.found
     }
 }

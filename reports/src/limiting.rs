@@ -42,8 +42,10 @@ pub fn limiting(verdict: &Verdict, gaps: &[LaneGaps], captures: &[Capture]) -> V
     };
     let role = who.strip_suffix('s').filter(|_| several);
     let is_of = |lane: &str| lane == who || role.is_some_and(|role| lane.split(':').next() == Some(role));
-    let lanes = gaps.iter().filter(|lane| is_of(&lane.lane));
-    lanes.map(|lane| of_lane(lane, captures)).collect()
+    // Of a lane with several streams, the one that does most.
+    let same = |a: &LaneGaps, b: &LaneGaps| (&a.lane, a.rank) == (&b.lane, b.rank);
+    let lanes = gaps.chunk_by(same).filter_map(|streams| streams.iter().rev().max_by_key(|stream| stream.device_ns));
+    lanes.filter(|lane| is_of(&lane.lane)).map(|lane| of_lane(lane, captures)).collect()
 }
 
 fn of_lane(lane: &LaneGaps, captures: &[Capture]) -> LimitingLane {

@@ -13,6 +13,7 @@ pub(crate) mod proto;
 mod reach;
 mod slices;
 mod source;
+mod streams;
 
 pub use chrome::chrome;
 pub use counts::Counts;

@@ -14,6 +14,8 @@ mod support;
 pub mod terminal;
 mod top;
 mod top_cost;
+mod top_memory;
+mod top_replay;
 mod top_text;
 mod trace;
 mod writing;

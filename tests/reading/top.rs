@@ -137,6 +137,18 @@ fn a_run_is_asked_from_the_screen() {
     let mut live = Live::start(dir.path());
     terminal.line(&command("--interval 0.2"));
     terminal.wait("alive");
+    // It takes 30 s; its answer is looked for at the end.
+    terminal.type_in("C");
+    terminal.wait("ask the run for CPU sampling for 30 s?");
+    terminal.type_in("y");
+    terminal.wait("asking the run for CPU sampling for 30 s");
+    terminal.type_in("T");
+    terminal.wait("ask the run for stacks?");
+    terminal.type_in("y");
+    let stacks = terminal.wait("threads; Esc closes");
+    assert!(stacks.contains("drafter:0"), "{stacks}");
+    terminal.press(&["Escape"]);
+    terminal.wait("one iteration by stage");
     terminal.type_in("L");
     terminal.wait("o off, s stages, l layers");
     terminal.type_in("l");
@@ -161,6 +173,7 @@ fn a_run_is_asked_from_the_screen() {
     }
     terminal.type_in("8");
     terminal.wait("quite a mark");
+    terminal.wait_for("the CPU samples", |screen| screen.contains(" samples"));
     // A run that ends at once may be gone before its answer is: what counts here is that it ends.
     dflash(dir.path(), &["ctl", "stop"]);
     assert!(live.process.wait().unwrap().success());

@@ -56,6 +56,28 @@ fn cpu_and_memory_with_64_gpus() {
     }
 }
 
+/// A process for each GPU: as many streams, each of which is begun near its end.
+#[test]
+#[ignore = "prints figures of this machine"]
+fn first_frame_and_memory_with_64_processes() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = RunDir::create(&dir.path().join("runs"), "ranks", Manifest::default()).unwrap();
+    let mut writers: Vec<Writer> = (0..GPUS as u32).map(|rank| Writer::of_rank(&run, rank, 1)).collect();
+    for number in 0..20_000 {
+        writers.iter_mut().for_each(|writer| writer.tick(number));
+    }
+    let mut times: Vec<f64> = (0..5).map(|_| once(dir.path())).collect();
+    times.sort_by(f64::total_cmp);
+    let Some((_terminal, id)) = start(dir.path(), "") else { return };
+    thread::sleep(Duration::from_secs(10));
+    let (_, now, most) = used(id);
+    println!(
+        "{GPUS} processes: {:.3} s to the first frame, median of {times:.3?}; {now} MB, at most {most} MB",
+        times[2]
+    );
+    writers.into_iter().for_each(Writer::end);
+}
+
 /// A day of recording passes in a minute or so; memory is read each quarter of it.
 #[test]
 #[ignore = "prints figures of this machine, and takes minutes"]

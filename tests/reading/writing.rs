@@ -74,10 +74,15 @@ pub struct Writer {
 impl Writer {
     /// Begins the recording of `run`.
     pub fn create(run: &RunDir, gpus: usize) -> Self {
-        let mut stream = SegmentWriter::create(run, 0, 64 << 20).unwrap();
+        Self::of_rank(run, 0, gpus)
+    }
+
+    /// Begins what one of several processes records.
+    pub fn of_rank(run: &RunDir, rank: u32, gpus: usize) -> Self {
+        let mut stream = SegmentWriter::create(run, rank, 64 << 20).unwrap();
         let realtime_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as i64;
         stream.anchor(&Anchor { monotonic_ns: 0, realtime_ns });
-        let mut lane = |name: String, device: String| stream.lane(&Lane { name, device, rank: 0 });
+        let mut lane = |name: String, device: String| stream.lane(&Lane { name, device, rank });
         let mut lanes = vec![(lane("loader".into(), "cpu".into()), LOADER)];
         for gpu in 0..gpus {
             let (role, stages) = if gpu < gpus / 2 { ("target", TARGET) } else { ("drafter", DRAFTER) };
@@ -85,8 +90,9 @@ impl Writer {
         }
         let sensors = (0..gpus).flat_map(|gpu| SENSORS.map(|sensor| format!("gpu.cuda:{gpu}.{sensor}")));
         let names = ["queue.features.depth".to_owned(), "thread.drafter:0.cpu".to_owned()].into_iter().chain(sensors);
-        let counters = names.map(|name| stream.counter(&Counter { name, unit: "%".into(), rank: 0 })).collect();
-        let metrics = MetricsWriter::open(&run.metrics_csv(), 0).unwrap();
+        let counters = names.map(|name| stream.counter(&Counter { name, unit: "%".into(), rank })).collect();
+        let metrics = if rank == 0 { run.metrics_csv() } else { run.path().join(format!("metrics-{rank}.csv")) };
+        let metrics = MetricsWriter::open(&metrics, 0).unwrap();
         Self { stream, metrics, lanes, counters }
     }
 
@@ -103,7 +109,8 @@ impl Writer {
             self.stream.sample(&Sample { counter: *counter, time_ns: begin_ns, value }).unwrap();
         }
         for (lane, end, after) in [(1, FlowEnd::Put, 60), (2, FlowEnd::Take, 90)] {
-            let (lane, _) = self.lanes[lane];
+            // A process with one GPU has no second lane to hand to.
+            let Some((lane, _)) = self.lanes.get(lane).copied() else { continue };
             self.stream.flow(&Flow { id: number, end, lane, time_ns: begin_ns + after * MILLISECOND }).unwrap();
         }
         self.stream.flush(&[], Totals::default()).unwrap();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::by_lane;
 use crate::decode::{PADDING, States, decode};
 use crate::dictionary::Known;
 use crate::format::{HEADER, Header};
@@ -11,11 +12,14 @@ use crate::later::join;
 use crate::order;
 use crate::part::{Part, Task, Window, decode_all};
 use crate::rank::{Rank, add_lanes};
-use crate::record::{Expired, LaneId, LaterTime, Span, Totals};
+use crate::record::{Expired, LaterTime, Span, Totals};
 use crate::scan::{Batch, Found};
 use crate::tee::Tee;
 use crate::timeline::Timeline;
 use crate::visit::{Account, Visit};
+
+/// Spans that may wait to be put in order: 3 MB.
+const MUCH: usize = 1 << 15;
 
 /// Grows a timeline batch by batch.
 #[derive(Debug, Default)]
@@ -101,6 +105,13 @@ impl Assembler {
     /// Adds a line to what is wrong with the stream.
     pub(crate) fn problem(&mut self, text: String) {
         self.timeline.health.problems.push(text);
+    }
+
+    /// Whether so many spans came since the last [`settle`](Self::settle) that the next one is worth what it costs: it goes
+    /// through all that is held, and a run of many ranks comes in many small pieces.
+    pub(crate) fn has_much_new(&self) -> bool {
+        let new: usize = self.new_spans.iter().flatten().map(Vec::len).sum();
+        new > MUCH.max(self.timeline.spans.len() / 4)
     }
 
     /// Sorts what was added, and sums the ranks up.
@@ -228,21 +239,10 @@ impl Assembler {
         self.new_spans.push(part.spans);
     }
 
-    /// The spans, lane after lane, each lane's in order: those that were there, and those that came.
+    /// Puts the spans that came to those that were there, and the device times that came into their spans.
     fn settle_spans(&mut self) {
-        let (old, new) = (std::mem::take(&mut self.timeline.spans), std::mem::take(&mut self.new_spans));
-        let count = |parts: &[Vec<Vec<Span>>]| parts.iter().flatten().map(Vec::len).sum::<usize>();
-        let mut spans = Vec::with_capacity(old.len() + count(&new));
-        let mut rest = old.as_slice();
-        for lane in 0..self.timeline.lanes.len() {
-            let begin = spans.len();
-            let (own, others) = rest.split_at(rest.partition_point(|s| s.lane <= LaneId(lane as u32)));
-            rest = others;
-            spans.extend_from_slice(own);
-            new.iter().filter_map(|part| part.get(lane)).for_each(|part| spans.extend_from_slice(part));
-            order::sort(&mut spans[begin..], |s| (s.begin_ns, s.depth));
-        }
-        join(&mut spans, &std::mem::take(&mut self.later));
-        self.timeline.spans = spans;
+        let timeline = &mut self.timeline;
+        by_lane::put(&mut timeline.spans, std::mem::take(&mut self.new_spans), timeline.lanes.len());
+        join(&mut timeline.spans, &std::mem::take(&mut self.later));
     }
 }

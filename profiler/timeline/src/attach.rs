@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::format::Header;
 use crate::listing::Listed;
 use crate::part::Window;
-use crate::scan::{Segment, TAIL};
+use crate::scan::Segment;
 use crate::tail::{Tail, Take, open};
 
 /// No time lies in it: clock anchors and accounts are all that is left.
@@ -21,7 +21,7 @@ impl Tail {
             bytes += segment.as_ref().map_or(Ok(0), Segment::length)?;
             heads.push(segment.as_ref().map_or(Ok(None), Segment::first_header)?);
         }
-        if bytes <= TAIL {
+        if bytes <= self.reach {
             return Ok(0);
         }
         let ends = attempt_ends(&heads);
@@ -32,7 +32,7 @@ impl Tail {
         self.date(&listed[first], take)?;
         let last = listed.len() - 1;
         let newest = open(&listed[last].path)?.map_or(Ok(0), |segment| segment.length())?;
-        let begin = if newest < TAIL { last.saturating_sub(1).max(first) } else { last };
+        let begin = if newest < self.reach { last.saturating_sub(1).max(first) } else { last };
         self.attach_to(&listed[begin], take)?;
         Ok(begin)
     }
@@ -40,7 +40,7 @@ impl Tail {
     /// Reads the end of a segment, which becomes the rank's current one.
     fn attach_to(&mut self, one: &Listed, take: &mut Take<'_>) -> Result<()> {
         let Some(mut segment) = open(&one.path)? else { return Ok(()) };
-        segment.attach(TAIL)?;
+        segment.attach(self.reach)?;
         self.assembler.rank(one.rank).jump();
         if let Some((_, finished)) = self.current.insert(one.rank, (one.number, segment)) {
             self.say_torn_end(&finished);

@@ -6,6 +6,7 @@
 mod appender;
 mod assemble;
 mod attach;
+mod by_lane;
 mod clock;
 pub mod control;
 mod decode;

@@ -9,11 +9,15 @@ use crate::error::{Error, Result};
 use crate::listing::{Listed, segments};
 use crate::part::Window;
 use crate::run_dir::RunDir;
-use crate::scan::{Batch, Segment};
+use crate::scan::{Batch, Segment, TAIL};
 use crate::timeline::Timeline;
 
 /// How often segments may vanish during one reading before it goes on with what there is.
 const LISTINGS: u32 = 16;
+
+/// Bytes before its end at which reading of a rank's stream begins at the latest: two of the longest blocks that are
+/// written.
+const LEAST: u64 = 128 << 10;
 
 /// Follows a run while it is being written: each [`poll`](Self::poll) adds what has come.
 #[derive(Debug)]
@@ -25,6 +29,8 @@ pub struct Tail {
     window_ns: Option<u64>,
     only: Option<Window>,
     from_start: bool,
+    /// How far before the end of a rank's stream reading begins.
+    pub(crate) reach: u64,
     /// Added to the times of a rank's attempt; of the ranks above 0 whose streams were looked through for it.
     pub(crate) clocks: BTreeMap<(u32, u8), i64>,
     pub(crate) buffer: Vec<u8>,
@@ -35,7 +41,8 @@ pub(crate) type Take<'a> = dyn FnMut(&mut Assembler, &Path, u32, &Batch<'_>, Opt
 
 impl Tail {
     /// Prepares to follow a run. Nothing is read before the first [`poll`](Self::poll), which begins about a megabyte
-    /// before the end of each rank's stream: the first picture of a long run is there within milliseconds.
+    /// before the end of the stream, of several ranks all together: the first picture of a long run is there within
+    /// milliseconds.
     pub fn open(run: &RunDir) -> Result<Self> {
         Ok(Self {
             directory: run.timeline_dir(),
@@ -44,6 +51,7 @@ impl Tail {
             window_ns: None,
             only: None,
             from_start: false,
+            reach: TAIL,
             clocks: BTreeMap::new(),
             buffer: Vec::new(),
         })
@@ -70,16 +78,29 @@ impl Tail {
 
     /// Reads what was added since the last call; whether there was something.
     pub fn poll(&mut self) -> Result<bool> {
-        let window_ns = self.window_ns;
+        if let Some(ns) = self.window_ns {
+            return self.poll_keeping(|_| ns);
+        }
         let news = self.read_new(&mut |assembler, path, rank, batch, window| {
             assembler.add(path, rank, batch, window);
-            if let (Some(window), Some(newest)) = (window_ns, assembler.newest_ns) {
-                assembler.settle();
-                assembler.forget_before(newest.saturating_sub_unsigned(window));
-            }
         })?;
         if news {
             self.assembler.settle();
+        }
+        Ok(news)
+    }
+
+    /// The same, but `window` says after each megabyte or so how many nanoseconds before the newest record to keep: a
+    /// reader that was stopped for an hour has much to catch up with, and must not fill the memory meanwhile.
+    pub fn poll_keeping(&mut self, mut window: impl FnMut(&Timeline) -> u64) -> Result<bool> {
+        let news = self.read_new(&mut |assembler, path, rank, batch, only| {
+            assembler.add(path, rank, batch, only);
+            if assembler.has_much_new() {
+                keep(assembler, &mut window);
+            }
+        })?;
+        if news {
+            keep(&mut self.assembler, &mut window);
         }
         Ok(news)
     }
@@ -97,6 +118,8 @@ impl Tail {
             // Listed before reading: a segment with a successor in this list is complete.
             let listed = segments(&self.directory)?;
             self.say_vanished(&listed);
+            let ranks = listed.chunk_by(|a, b| a.rank == b.rank).count() as u64;
+            self.reach = (TAIL / ranks.max(1)).max(LEAST);
             let mut vanished = false;
             for of_rank in listed.chunk_by(|a, b| a.rank == b.rank) {
                 let (some, gone) = self.read_rank(of_rank, take)?;
@@ -178,6 +201,15 @@ impl Tail {
                 self.assembler.problem(format!("{}: vanished while it was read", segment.path.display()));
             }
         }
+    }
+}
+
+/// Puts what came in order, and forgets what is too old.
+fn keep(assembler: &mut Assembler, window: &mut impl FnMut(&Timeline) -> u64) {
+    assembler.settle();
+    let ns = window(&assembler.timeline);
+    if let Some(newest) = assembler.newest_ns {
+        assembler.forget_before(newest.saturating_sub_unsigned(ns));
     }
 }
 

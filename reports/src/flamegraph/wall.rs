@@ -95,6 +95,11 @@ impl Tree {
         self.left_ns = self.left_ns.saturating_add(left);
     }
 
+    /// Whether no span has any time.
+    pub(super) fn is_empty(&self) -> bool {
+        self.own_ns.nodes.iter().all(|(_, own_ns)| *own_ns == 0)
+    }
+
     /// Puts the spans' own times on `root`.
     pub(super) fn put(&self, timeline: &Timeline, root: u32, stacks: &mut Stacks) {
         debug_assert!(root != ROOT, "a lane stands below its spans");

@@ -159,7 +159,10 @@ fn gpus(writer: &mut Writer, report: &Report) -> Result<()> {
 
 fn gaps(writer: &mut Writer, report: &Report) -> Result<()> {
     for lane in &report.gaps {
-        let of = Of { section: "gaps", rank: lane.rank, lane: &lane.lane, device: &lane.device, ..Of::default() };
+        // Where a lane has several streams, which one.
+        let stage = lane.stream.map_or_else(String::new, |stream| format!("stream {stream}"));
+        let (name, device) = (&lane.lane, &lane.device);
+        let of = Of { section: "gaps", rank: lane.rank, lane: name, device, stage: &stage };
         writer.count(of, "gaps", lane.gaps)?;
         writer.count(of, "total_ns", lane.total_ns)?;
         writer.count(of, "input_ns", lane.input_ns)?;

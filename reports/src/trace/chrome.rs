@@ -10,10 +10,11 @@ use super::content::{Content, Laid, RankContent, Tracks, What, device_name, iter
 use super::counts::Counts;
 use super::slices::Edge;
 use super::source::{Piece, Source};
+use super::streams::StreamTrack;
 use super::{Options, losses};
 use crate::error::Result;
 use dflash_timeline::RunDir;
-use dflash_timeline::record::{FlowEnd, Severity, Span};
+use dflash_timeline::record::{FlowEnd, Severity};
 use list::{List, Place, micros, process};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -78,8 +79,8 @@ fn rank_events<W: Write>(
     for laid in &mut tracks.lanes {
         lane_events(content, rank, laid, list, counts)?;
     }
-    for laid in &mut tracks.streams {
-        device_events(content, rank, laid, list, counts)?;
+    for stream in tracks.streams.iter_mut().enumerate() {
+        device_events(content, rank.rank, stream, list, counts)?;
     }
     counter_events(content, piece, rank.rank, list, counts)
 }
@@ -165,24 +166,21 @@ fn hand_off<W: Write>(
 
 fn device_events<W: Write>(
     content: &Content<'_>,
-    rank: &RankContent,
-    laid: &mut Laid<Span>,
+    rank: u32,
+    (which, stream): (usize, &mut StreamTrack),
     list: &mut List<'_, W>,
     counts: &mut Counts,
 ) -> io::Result<()> {
-    let lane = laid.lane;
-    let Some(about) = content.timeline.lane(lane) else { return Ok(()) };
-    let Some(device) = rank.devices.iter().position(|device| *device == about.device) else { return Ok(()) };
-    let name = format!("stream of {}", about.name);
-    for step in laid.track.by_ref().filter(|step| step.edge == Edge::Begin) {
+    let StreamTrack { name, device, track, slots, .. } = stream;
+    for step in track.by_ref().filter(|step| step.edge == Edge::Begin) {
         let span = step.item.what;
-        say_slots(list, &mut laid.slots, step.slot, &name, |slot| Place::stream(rank.rank, device, lane, slot))?;
+        let place = Place::stream(rank, *device, which, step.slot);
+        say_slots(list, slots, step.slot, name, |slot| Place::stream(rank, *device, which, slot))?;
         counts.slices += 1;
         let args = json!({"iteration": span.iteration, "index": span.index});
-        let place = Place::stream(rank.rank, device, lane, step.slot);
         list.slice(place, content.timeline.name(span.name), (step.item.begin_ns, step.item.end_ns), args)?;
     }
-    counts.overlapping += std::mem::take(&mut laid.track.overlapping);
+    counts.overlapping += std::mem::take(&mut track.overlapping);
     Ok(())
 }
 

@@ -4,15 +4,12 @@ use super::counts::Counts;
 use super::flows::{End, Pair, pair};
 use super::slices::{Fit, Item, Track};
 use super::source::{Piece, Source};
+use super::streams::{self, StreamTrack};
 use crate::gpu::parts;
 use crate::window::Window;
 use dflash_timeline::Timeline;
 use dflash_timeline::record::{Iteration, Kind, LaneId, OpenSpan, Span};
 use std::collections::{BTreeMap, VecDeque};
-
-/// How much later than its span a device time may begin before the host's next one is looked at, and be in order: the
-/// clocks of device and host agree better than that.
-const DEVICE_SLACK_NS: i64 = 1_000_000_000;
 
 /// Something on a lane's track.
 #[derive(Clone, Copy, Debug)]
@@ -49,13 +46,13 @@ pub(super) struct Laid<T> {
     /// Slots that the format has named.
     pub slots: usize,
     /// Ends of hand-offs that no piece had yet, in the order of time.
-    ends: VecDeque<usize>,
+    ends: VecDeque<u32>,
 }
 
 /// The tracks of a rank's lanes, and of what they did on their devices.
 pub(super) struct Tracks {
     pub lanes: Vec<Laid<What>>,
-    pub streams: Vec<Laid<Span>>,
+    pub streams: Vec<StreamTrack>,
 }
 
 impl<'a> Content<'a> {
@@ -85,8 +82,7 @@ impl<'a> Content<'a> {
                 devices.push(device.to_owned());
             }
         };
-        let with_times = lanes.iter().filter(|lane| self.source.reach.is_timed(**lane));
-        with_times.filter_map(|lane| self.timeline.lane(*lane)).for_each(|lane| add(&lane.device));
+        streams::devices(self, &lanes).into_iter().for_each(&mut add);
         let counters = self.timeline.counters.iter().filter(|counter| counter.rank == rank);
         counters.filter_map(|counter| parts(&counter.name)).for_each(|(device, _)| add(device));
         devices.sort();
@@ -98,8 +94,8 @@ impl<'a> Content<'a> {
 
     /// The rank's tracks, empty.
     pub(super) fn tracks(&self, rank: &RankContent) -> Tracks {
-        let mut ends: BTreeMap<LaneId, Vec<usize>> = BTreeMap::new();
-        for (at, end) in rank.ends.iter().enumerate() {
+        let mut ends: BTreeMap<LaneId, Vec<u32>> = BTreeMap::new();
+        for (at, end) in (0..).zip(&rank.ends) {
             ends.entry(end.flow.lane).or_default().push(at);
         }
         let order = |what: &What| match what {
@@ -110,17 +106,12 @@ impl<'a> Content<'a> {
         };
         let lane = |&lane: &LaneId| {
             let mut ends = ends.remove(&lane).unwrap_or_default();
-            ends.sort_by_key(|at| rank.ends[*at].flow.time_ns);
+            ends.sort_by_key(|at| rank.ends[*at as usize].flow.time_ns);
             let track = Track::new(Fit::Nested, order, |what| matches!(what, What::End(_)));
             Laid { lane, track, slots: 0, ends: ends.into() }
         };
         let lanes = rank.lanes.iter().map(lane).collect();
-        let timed = rank.lanes.iter().filter(|lane| self.source.reach.is_timed(**lane));
-        let stream = |&lane: &LaneId| {
-            let track = Track::new(Fit::Nested, |_: &Span| 0, |_| false);
-            Laid { lane, track, slots: 0, ends: VecDeque::new() }
-        };
-        Tracks { lanes, streams: timed.map(stream).collect() }
+        Tracks { lanes, streams: streams::tracks(self, rank) }
     }
 
     /// Adds what begins in a piece.
@@ -129,15 +120,7 @@ impl<'a> Content<'a> {
             let items = self.lane(piece, laid.lane, &mut laid.ends, rank, counts);
             laid.track.add(items, piece.to_ns);
         }
-        let until = piece.to_ns.map(|to| to.saturating_sub(DEVICE_SLACK_NS));
-        for laid in &mut tracks.streams {
-            let timed = spans(piece.timeline, laid.lane).iter().filter(|span| piece.begins(span.begin_ns));
-            let items = timed.filter_map(|span| {
-                let device = span.device?;
-                Item::new(device.begin_ns, device.duration_ns, *span, counts).filter(|item| self.meets(item))
-            });
-            laid.track.add(items, until);
-        }
+        tracks.streams.iter_mut().for_each(|stream| stream.add(self, piece, counts));
     }
 
     /// What a lane begins in a piece.
@@ -145,7 +128,7 @@ impl<'a> Content<'a> {
         &self,
         piece: &Piece<'_>,
         lane: LaneId,
-        ends: &mut VecDeque<usize>,
+        ends: &mut VecDeque<u32>,
         rank: &RankContent,
         counts: &mut Counts,
     ) -> Vec<Item<What>> {
@@ -173,9 +156,9 @@ impl<'a> Content<'a> {
             let duration = u64::try_from(end_ns.saturating_sub(open.begin_ns)).unwrap_or(0);
             add(open.begin_ns, duration, What::Open(*open));
         }
-        let here = |at: &mut usize| piece.to_ns.is_none_or(|to| rank.ends[*at].flow.time_ns < to);
+        let here = |at: &mut u32| piece.to_ns.is_none_or(|to| rank.ends[*at as usize].flow.time_ns < to);
         while let Some(at) = ends.pop_front_if(here) {
-            add(rank.ends[at].flow.time_ns, 0, What::End(at));
+            add(rank.ends[at as usize].flow.time_ns, 0, What::End(at as usize));
         }
         items
     }
@@ -184,9 +167,9 @@ impl<'a> Content<'a> {
     pub(super) fn hand_offs(&self, rank: &RankContent, counts: &mut Counts) -> Vec<((LaneId, LaneId), Track<usize>)> {
         let mut by_lanes: BTreeMap<(LaneId, LaneId), Vec<Item<usize>>> = BTreeMap::new();
         for (from, to) in &rank.pairs {
-            let (put, take) = (&rank.ends[*from].flow, &rank.ends[*to].flow);
+            let (put, take) = (&rank.ends[*from as usize].flow, &rank.ends[*to as usize].flow);
             let duration = take.time_ns.abs_diff(put.time_ns);
-            let item = Item::new(put.time_ns, duration, *from, counts);
+            let item = Item::new(put.time_ns, duration, *from as usize, counts);
             by_lanes.entry((put.lane, take.lane)).or_default().extend(item);
         }
         let track = |items| {
@@ -206,14 +189,14 @@ impl<'a> Content<'a> {
     }
 
     /// A slice of which a part lies in the window is exported whole.
-    fn meets<T>(&self, item: &Item<T>) -> bool {
+    pub(super) fn meets<T>(&self, item: &Item<T>) -> bool {
         self.window.from_ns.is_none_or(|from| item.end_ns >= from)
             && self.window.to_ns.is_none_or(|to| item.begin_ns < to)
     }
 }
 
 /// A lane's spans, which stand together.
-fn spans(timeline: &Timeline, lane: LaneId) -> &[Span] {
+pub(super) fn spans(timeline: &Timeline, lane: LaneId) -> &[Span] {
     let (first, end) = (
         timeline.spans.partition_point(|span| span.lane < lane),
         timeline.spans.partition_point(|span| span.lane <= lane),

@@ -15,19 +15,20 @@ pub(super) const UNCERTAINTY_NS: i64 = 100_000;
 pub(super) struct End {
     pub flow: Flow,
     /// The arrow's number, from 1; `None`: it has none.
-    pub arrow: Option<u64>,
+    pub arrow: Option<u32>,
 }
 
-/// A hand-off whose two ends are known: indices into the ends.
-pub(super) type Pair = (usize, usize);
+/// A hand-off whose two ends are known: indices into the ends. They are short, for a long run has millions of them; of more
+/// than 32 bits can count the memory holds none.
+pub(super) type Pair = (u32, u32);
 
 /// Joins the ends, given in the order of time. A hand-off's number may come back: it goes on to the next lane.
 pub(super) fn pair(flows: impl Iterator<Item = Flow>, counts: &mut Counts) -> (Vec<End>, Vec<Pair>) {
-    let mut ends: Vec<End> = flows.map(|flow| End { flow, arrow: None }).collect();
+    let mut ends: Vec<End> = flows.take(u32::MAX as usize).map(|flow| End { flow, arrow: None }).collect();
     let mut pairs = Vec::new();
-    let (mut put, mut early): (HashMap<u64, usize>, HashMap<u64, usize>) = (HashMap::new(), HashMap::new());
-    for at in 0..ends.len() {
-        let Flow { id, end, time_ns, .. } = ends[at].flow;
+    let (mut put, mut early): (HashMap<u64, u32>, HashMap<u64, u32>) = (HashMap::new(), HashMap::new());
+    for at in 0..ends.len() as u32 {
+        let Flow { id, end, lane, time_ns } = ends[at as usize].flow;
         match end {
             FlowEnd::Take => match put.remove(&id) {
                 Some(from) => pairs.push((from, at)),
@@ -36,23 +37,23 @@ pub(super) fn pair(flows: impl Iterator<Item = Flow>, counts: &mut Counts) -> (V
             FlowEnd::Put => {
                 put.insert(id, at);
                 // What the same lane took is what it now puts on: the put of that take is not here.
-                let Some(to) = early.remove(&id).filter(|to| ends[*to].flow.lane != ends[at].flow.lane) else {
+                let Some(to) = early.remove(&id).filter(|to| ends[*to as usize].flow.lane != lane) else {
                     continue;
                 };
-                if ends[to].flow.time_ns < time_ns.saturating_sub(UNCERTAINTY_NS) {
+                if ends[to as usize].flow.time_ns < time_ns.saturating_sub(UNCERTAINTY_NS) {
                     counts.backwards += 1;
                     continue;
                 }
-                ends[to].flow.time_ns = time_ns;
+                ends[to as usize].flow.time_ns = time_ns;
                 counts.clamped += 1;
                 put.remove(&id);
                 pairs.push((at, to));
             }
         }
     }
-    for (arrow, (from, to)) in pairs.iter().enumerate() {
-        ends[*from].arrow = Some(arrow as u64 + 1);
-        ends[*to].arrow = Some(arrow as u64 + 1);
+    for (arrow, (from, to)) in (1..).zip(&pairs) {
+        ends[*from as usize].arrow = Some(arrow);
+        ends[*to as usize].arrow = Some(arrow);
     }
     counts.flows += pairs.len() as u64;
     counts.unpaired += (ends.len() - 2 * pairs.len()) as u64;
@@ -61,12 +62,12 @@ pub(super) fn pair(flows: impl Iterator<Item = Flow>, counts: &mut Counts) -> (V
 
 #[cfg(test)]
 mod tests {
-    use super::{UNCERTAINTY_NS, pair};
+    use super::{Pair, UNCERTAINTY_NS, pair};
     use crate::trace::Counts;
     use dflash_timeline::record::FlowEnd::{self, Put, Take};
     use dflash_timeline::record::{Flow, LaneId};
 
-    fn paired(ends: &[(u64, FlowEnd, u32, i64)]) -> (Vec<(usize, usize)>, Vec<i64>, Counts) {
+    fn paired(ends: &[(u64, FlowEnd, u32, i64)]) -> (Vec<Pair>, Vec<i64>, Counts) {
         let mut counts = Counts::default();
         let flows = ends.iter().map(|&(id, end, lane, time_ns)| Flow { id, end, lane: LaneId(lane), time_ns });
         let (ends, pairs) = pair(flows, &mut counts);

@@ -1,6 +1,6 @@
 //! What must be known of a recording before its pieces come: how far it reaches, how dense it is, what lies across pieces.
 
-use dflash_timeline::record::{Anchor, Flow, Iteration, LaneId, Mark, Sample, Span};
+use dflash_timeline::record::{Anchor, Flow, Iteration, LaneId, Mark, Sample, Span, StreamId};
 use dflash_timeline::{Timeline, Visit};
 
 /// Stretches into which the recording's time is divided at most.
@@ -12,8 +12,8 @@ pub(super) struct Reach {
     /// First begin and last end of spans and iterations.
     pub extent: Option<(i64, i64)>,
     pub last_sample_ns: Option<i64>,
-    /// By lane: whether it has device times.
-    timed: Vec<bool>,
+    /// By lane: the streams on which it has device times, `None` where that is not known.
+    streams: Vec<Vec<Option<StreamId>>>,
     density: Density,
     flows: Vec<Flow>,
     marks: Vec<Mark>,
@@ -38,9 +38,16 @@ impl Reach {
         Timeline { flows, marks, anchors: crate::passes::settled(std::mem::take(&mut self.anchors)), ..books }
     }
 
-    /// Whether a lane has device times.
-    pub(super) fn is_timed(&self, LaneId(lane): LaneId) -> bool {
-        self.timed.get(lane as usize).copied().unwrap_or(false)
+    /// The streams on which a lane has device times, in order.
+    pub(super) fn streams(&self, LaneId(lane): LaneId) -> &[Option<StreamId>] {
+        self.streams.get(lane as usize).map_or(&[], Vec::as_slice)
+    }
+
+    #[cold]
+    fn note(&mut self, lane: usize, stream: Option<StreamId>) {
+        self.streams.resize(self.streams.len().max(lane + 1), Vec::new());
+        self.streams[lane].push(stream);
+        self.streams[lane].sort_unstable();
     }
 
     /// Moments that part the recording into pieces of about so many records.
@@ -59,10 +66,10 @@ impl Visit for Reach {
     #[inline]
     fn span(&mut self, span: Span) {
         self.add(span.begin_ns, span.duration_ns);
-        let lane = span.lane.0 as usize;
-        if span.device.is_some() && !self.timed.get(lane).copied().unwrap_or(false) {
-            self.timed.resize(self.timed.len().max(lane + 1), false);
-            self.timed[lane] = true;
+        if let Some(device) = span.device
+            && !self.streams(span.lane).contains(&device.stream)
+        {
+            self.note(span.lane.0 as usize, device.stream);
         }
     }
 

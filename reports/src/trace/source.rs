@@ -8,7 +8,7 @@ use super::reach::Reach;
 use crate::error::Result;
 use crate::sources::{check, part};
 use crate::window::{Selection, Window};
-use dflash_timeline::record::{CounterId, LaneId, NameId};
+use dflash_timeline::record::{CounterId, LaneId, NameId, StreamId};
 use dflash_timeline::{ReadOptions, RunDir, Timeline, read_with, visit};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -107,7 +107,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Each piece is read by itself, and numbers names, lanes and counters as they come.
+/// Each piece is read by itself, and numbers names, lanes, streams and counters as they come.
 struct Ids<'a> {
     names: HashMap<&'a str, u32>,
     head: &'a Timeline,
@@ -123,10 +123,14 @@ impl<'a> Ids<'a> {
         const NONE: u32 = u32::MAX;
         let names: Vec<u32> =
             piece.names.iter().map(|name| self.names.get(name.as_str()).copied().unwrap_or(NONE)).collect();
+        let streams = places(&piece.streams, &self.head.streams);
         let (lanes, counters) = (places(&piece.lanes, &self.head.lanes), places(&piece.counters, &self.head.counters));
         let new = |map: &[u32], id: u32| map.get(id as usize).copied().unwrap_or(NONE);
         for span in &mut piece.spans {
             (span.name, span.lane) = (NameId(new(&names, span.name.0)), LaneId(new(&lanes, span.lane.0)));
+            if let Some(stream) = span.device.as_mut().and_then(|device| device.stream.as_mut()) {
+                *stream = StreamId(new(&streams, stream.0));
+            }
         }
         piece.iterations.iter_mut().for_each(|iteration| iteration.lane = LaneId(new(&lanes, iteration.lane.0)));
         piece.samples.iter_mut().for_each(|sample| sample.counter = CounterId(new(&counters, sample.counter.0)));

@@ -3,7 +3,7 @@
 
 use dflash_reports::timeline::record::{
     Anchor, Counter, CounterId, DeviceTime, Flow, FlowEnd, Iteration, Kind, Lane, LaneId, Mark, Sample, Severity, Span,
-    Totals,
+    Stream, StreamId, Totals,
 };
 use dflash_reports::timeline::{Manifest, RunDir, SegmentWriter};
 use std::path::Path;
@@ -152,6 +152,17 @@ impl Writing {
         }
     }
 
+    /// Drafters work on two streams; targets share one of them now and then, and do not say else.
+    fn stream_of(&mut self, lane: LaneId, stage: &str, number: u64) -> Option<StreamId> {
+        let of = |lanes: &[LaneId]| lanes.iter().position(|known| *known == lane);
+        let (at, stream) = match (of(&self.drafters), of(&self.targets)) {
+            (Some(at), _) => (at, if stage.ends_with("backward") { 0 } else { 7 }),
+            (None, Some(at)) if number.is_multiple_of(8) => (at, 0),
+            _ => return None,
+        };
+        Some(self.stream.stream(&Stream { device: format!("cuda:{at}"), number: stream, rank: self.rank }))
+    }
+
     fn iteration(&mut self, lane: LaneId, stages: &[&str], number: u64, begin_ns: i64, length_ns: u64) {
         let kind = match number {
             0..=2 => Kind::Warmup,
@@ -181,8 +192,9 @@ impl Writing {
                 self.stream.span(&inside).unwrap();
             }
             let timed = at % 3 == 2 && number.is_multiple_of(4) || stage.ends_with("backward");
+            let stream = self.stream_of(lane, stage, number);
             let device =
-                timed.then(|| DeviceTime { begin_ns: now + 40_000, duration_ns: duration_ns * 9 / 10, stream: None });
+                timed.then(|| DeviceTime { begin_ns: now + 40_000, duration_ns: duration_ns * 9 / 10, stream });
             let (index, depth) = (None, 0);
             self.stream
                 .span(&Span { name, lane, iteration, index, depth, begin_ns: now, duration_ns, device })

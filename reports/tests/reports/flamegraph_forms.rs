@@ -1,14 +1,12 @@
 //! Flame graphs for other viewers, by device, and of changes.
 
 use crate::changes::{bare, picture, titles, wall};
-use crate::support::{Builder, MS, on_gpu, small_run};
+use crate::support::{Builder, MS, on_gpu, small_run, two_streams};
 use dflash_reports::flamegraph::{By, Change, Graph, Options, Time, svg};
 use dflash_reports::gaps::gaps;
-use dflash_reports::text::harmless;
 use dflash_reports::timeline::Timeline;
 use dflash_reports::timeline::record::{Kind, Lane, NameId, StackSample};
 use dflash_reports::window::Window;
-use std::io::Read;
 
 fn all() -> Window {
     Window::default()
@@ -31,6 +29,42 @@ fn a_streams_time_and_its_gaps_are_those_of_the_report() {
     assert_eq!(folded.values().sum::<u64>(), report.device_ns + report.total_ns);
     let error = Graph::of(&small_run(), &all(), Time::Device, By::Lane).unwrap_err().to_string();
     assert!(error.starts_with("no device time was recorded; ") && error.contains("--time wall"), "{error}");
+}
+
+/// Each stream has its own time below its lane, with its own gaps: together they are what the report says.
+#[test]
+fn a_lane_of_two_streams_has_a_frame_for_each() {
+    let timeline = two_streams().timeline;
+    let folded = Graph::of(&timeline, &all(), Time::Device, By::Lane).unwrap().folded();
+    let of = |stack: &str| folded.get(&format!("drafter:0;{stack}")).copied().unwrap_or(0) / MS;
+    assert_eq!([of("stream_0;drafter.forward"), of("stream_0;drafter.backward")], [12, 12], "{folded:?}");
+    assert_eq!([of("stream_7;drafter.upload"), of("stream_7;drafter.forward")], [21, 0]);
+    let report = gaps(&timeline, &all());
+    assert_eq!(of("stream_0;gap;launch-bound"), report[0].launch_ns / MS);
+    assert_eq!(of("stream_7;gap;launch-bound"), report[1].launch_ns / MS);
+    assert_eq!(folded.values().sum::<u64>(), report.iter().map(|gaps| gaps.device_ns + gaps.total_ns).sum::<u64>());
+    // An iteration counts once, so that a comparison with itself shows no change.
+    let graph = Graph::of(&timeline, &all(), Time::Device, By::Lane).unwrap();
+    let (base, run) = Change::between(&graph, &graph).totals();
+    assert_eq!(base, run);
+}
+
+/// A stream of another device than the lane's says so.
+#[test]
+fn a_stream_elsewhere_is_called_after_its_device() {
+    let b = Builder::new().lane_on("target:0", "cuda:0").iteration(Kind::Train, 0, |b| {
+        b.device_span("target.forward", MS, MS).on_stream("cuda:0", 0);
+        b.nested("target.copy", MS, |b| {
+            b.device_span("target.peer", MS, MS).on_stream("cuda:1", 3);
+        });
+    });
+    let folded = Graph::of(&b.timeline, &all(), Time::Device, By::Lane).unwrap().folded();
+    let stacks: Vec<&str> = folded.keys().map(String::as_str).collect();
+    assert_eq!(
+        stacks,
+        ["target:0;stream_0;target.forward", "target:0;stream_3_of_cuda:1;target.copy;target.peer"],
+        "{folded:?}"
+    );
 }
 
 /// More gaps than are kept at once: what is accounted for early counts as what is accounted for at the end.
@@ -103,10 +137,12 @@ fn speedscope_finds_what_its_format_asks_for() {
     assert!(HOSTILE.iter().all(|name| named.contains(name)), "names as they are: {named:?}");
 }
 
-const HOSTILE: [&str; 6] =
+/// Names that somebody could stumble over.
+pub const HOSTILE: [&str; 6] =
     ["a;b", "layer 3", "say \"x\" 'y'", "<script>alert(1)</script>", "\u{1b}[31mred\u{7}", "tail 17"];
 
-fn hostile() -> Timeline {
+/// A lane with spans of those names.
+pub fn hostile() -> Timeline {
     let b = Builder::new().lane("lane").iteration(Kind::Train, 1, |b| {
         for name in HOSTILE {
             b.span(name, MS);
@@ -187,80 +223,4 @@ impl std::io::Write for Counting<'_> {
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
     }
-}
-
-/// The fields of a message, by number: a varint's value, or bytes.
-fn fields(mut bytes: &[u8]) -> Vec<(u64, u64, &[u8])> {
-    fn varint(bytes: &mut &[u8]) -> u64 {
-        let mut value = 0;
-        for shift in (0..).step_by(7) {
-            let byte = bytes[0];
-            *bytes = &bytes[1..];
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                break;
-            }
-        }
-        value
-    }
-    let mut found = Vec::new();
-    while !bytes.is_empty() {
-        let tag = varint(&mut bytes);
-        match tag & 7 {
-            0 => found.push((tag >> 3, varint(&mut bytes), &[][..])),
-            2 => {
-                let length = varint(&mut bytes) as usize;
-                found.push((tag >> 3, 0, &bytes[..length]));
-                bytes = &bytes[length..];
-            }
-            other => panic!("wire type {other}"),
-        }
-    }
-    found
-}
-
-#[test]
-fn a_pprof_profile_leads_back_to_the_stacks() {
-    let graph = wall(&hostile());
-    let mut bytes = Vec::new();
-    graph.write_pprof(&mut bytes).unwrap();
-    let mut profile = Vec::new();
-    flate2::read::GzDecoder::new(bytes.as_slice()).read_to_end(&mut profile).unwrap();
-    let profile = fields(&profile);
-    let all = |number: u64| profile.iter().filter(move |field| field.0 == number);
-    let strings: Vec<&str> = all(6).map(|field| std::str::from_utf8(field.2).unwrap()).collect();
-    assert_eq!(strings[0], "");
-    let kind = fields(all(1).next().unwrap().2);
-    assert_eq!([strings[kind[0].1 as usize], strings[kind[1].1 as usize]], ["wall", "nanoseconds"]);
-    let function =
-        |id: u64| all(5).map(|f| fields(f.2)).find(|f| f[0].1 == id).map(|f| strings[f[1].1 as usize]).unwrap();
-    let location = |id: u64| {
-        let line = all(4).map(|l| fields(l.2)).find(|l| l[0].1 == id).map(|l| fields(l[1].2)[0].1).unwrap();
-        function(line)
-    };
-    let mut read: Vec<(String, u64)> = Vec::new();
-    for sample in all(2) {
-        let sample = fields(sample.2);
-        let packed = |bytes: &[u8]| {
-            // A packed list is a message of bare varints: read it as one by giving each a tag.
-            let mut tagged = vec![8];
-            for byte in bytes {
-                tagged.push(*byte);
-                if *byte < 0x80 {
-                    tagged.push(8);
-                }
-            }
-            tagged.pop();
-            fields(&tagged).iter().map(|field| field.1).collect::<Vec<_>>()
-        };
-        let mut stack: Vec<&str> = packed(sample[0].2).into_iter().map(location).collect();
-        stack.reverse();
-        read.push((stack.join("|"), packed(sample[1].2)[0]));
-    }
-    assert_eq!(read.iter().map(|(_, weight)| weight).sum::<u64>(), graph.total());
-    let named = |name: &str| {
-        let stack = format!("lane|{}", harmless(name));
-        read.iter().any(|row| *row == (stack.clone(), MS))
-    };
-    assert!(HOSTILE.iter().all(|name| named(name)), "{read:?}");
 }

@@ -1,7 +1,7 @@
 //! Gaps between device spans, by rule and against a brute-force oracle.
 
-use crate::support::{Builder, MS, on_gpu};
-use dflash_reports::gaps::gaps;
+use crate::support::{Builder, MS, on_gpu, two_streams};
+use dflash_reports::gaps::{LaneGaps, gaps};
 use dflash_reports::report::{Report, table};
 use dflash_reports::stages::Window;
 use dflash_reports::text::Look;
@@ -90,4 +90,29 @@ proptest! {
 fn without_a_capture_nothing_is_called_idle() {
     let text = table(&Report::of(&on_gpu().timeline, &all()).unwrap(), Look::default());
     assert!(text.contains("device gaps") && !text.contains("idle"), "{text}");
+}
+
+/// Two streams at work at the same time: what is a gap on one of them is none on the other.
+#[test]
+fn each_stream_has_gaps_of_its_own() {
+    let found = gaps(&two_streams().timeline, &all());
+    let said = |g: &LaneGaps| (g.stream, g.device.clone(), g.gaps, g.total_ns / MS, g.device_ns / MS);
+    let words: Vec<_> = found.iter().map(said).collect();
+    // Each iteration takes 10 ms. Stream 0: 0..4 and 4..8. Stream 7: 2..9.
+    assert_eq!(words, [(Some(0), "cuda:0".to_owned(), 2, 4, 24), (Some(7), "cuda:0".to_owned(), 2, 6, 21)]);
+    let text = table(&Report::of(&two_streams().timeline, &all()).unwrap(), Look::default());
+    assert!(text.contains("drafter:0 stream 7"), "{text}");
+}
+
+/// What a recording does not say stays one stream, without a number.
+#[test]
+fn a_lane_of_one_stream_needs_no_number() {
+    let mut b = Builder::new().lane_on("drafter:0", "cuda:0");
+    for _ in 0..2 {
+        b = b.iteration(Kind::Train, MS, |b| {
+            b.device_span("drafter.forward", 4 * MS, 4 * MS).on_stream("cuda:0", 7);
+        });
+    }
+    let found = gaps(&b.timeline, &all());
+    assert_eq!((found.len(), found[0].stream, found[0].total_ns), (1, None, MS));
 }

@@ -1,7 +1,7 @@
 //! A builder of small timelines, and of iterations.csv files.
 
 use dflash_reports::timeline::record::{
-    Counter, CounterId, DeviceTime, Iteration, Kind, Lane, LaneId, NameId, Sample, Span,
+    Counter, CounterId, DeviceTime, Iteration, Kind, Lane, LaneId, NameId, Sample, Span, Stream, StreamId,
 };
 use dflash_reports::timeline::{IterationRow, IterationsWriter, Timeline};
 use std::path::{Path, PathBuf};
@@ -83,6 +83,20 @@ impl Builder {
         self.device_span(name, ns, device_ns);
         if let Some(device) = &mut self.timeline.spans[at].device {
             device.begin_ns += after_ns as i64;
+        }
+        self
+    }
+
+    /// The last span ran on this stream of a device.
+    pub fn on_stream(&mut self, device: &str, number: i64) -> &mut Self {
+        let stream = Stream { device: device.to_owned(), number, rank: 0 };
+        let streams = &mut self.timeline.streams;
+        let at = streams.iter().position(|known| *known == stream).unwrap_or_else(|| {
+            streams.push(stream);
+            streams.len() - 1
+        });
+        if let Some(device) = self.timeline.spans.last_mut().and_then(|span| span.device.as_mut()) {
+            device.stream = Some(StreamId(at as u32));
         }
         self
     }
@@ -224,6 +238,19 @@ pub fn on_gpu() -> Builder {
             } else {
                 b.span("drafter.step", 3 * MS)
             };
+        });
+    }
+    b
+}
+
+/// A lane that works on two streams at once: of each iteration's 10 ms, stream 0 has 0-4 and 4-8, stream 7 has 2-9.
+pub fn two_streams() -> Builder {
+    let mut b = Builder::new().lane_on("drafter:0", "cuda:0");
+    for _ in 0..3 {
+        b = b.iteration(Kind::Train, MS, |b| {
+            b.device_span("drafter.forward", 2 * MS, 4 * MS).on_stream("cuda:0", 0);
+            b.device_span("drafter.upload", 2 * MS, 7 * MS).on_stream("cuda:0", 7);
+            b.device_span("drafter.backward", 5 * MS, 4 * MS).on_stream("cuda:0", 0);
         });
     }
     b

@@ -64,7 +64,7 @@ impl Source {
     /// When it is given by date, and no clock anchor says the date.
     pub fn place(&self, stretch: TimeRange) -> Result<Window> {
         let (timeline, whole) = match self {
-            Self::Run(source) => (source.timeline(), source.extent()),
+            Self::Run(source) => (Some(source.timeline()), source.extent()),
             Self::Several(source) => (Some(source.timeline()), extent(source.timeline())),
             Self::Alone(_) => (None, None),
         };

@@ -41,8 +41,7 @@ pub struct RunSource {
 /// A finished run is read once and whole; a running one, and one that is too long, is followed.
 enum Recording {
     Whole(Box<Timeline>),
-    /// `None` only while it is being replaced.
-    Followed(Option<Box<Tail>>, Keep),
+    Followed(Box<Tail>, Keep),
 }
 
 impl Recording {
@@ -50,24 +49,23 @@ impl Recording {
         if state != RunState::Running && bytes(&run.timeline_dir()) <= WHOLE / count as u64 {
             return Ok(Self::Whole(Box::new(timeline::read(run)?)));
         }
-        let keep = Keep::one_of(count);
-        Ok(Self::Followed(Some(Box::new(Tail::open(run)?.with_window(keep.nanoseconds()))), keep))
+        Ok(Self::Followed(Box::new(Tail::open(run)?), Keep::one_of(count)))
     }
 
-    fn timeline(&self) -> Option<&Timeline> {
+    fn timeline(&self) -> &Timeline {
         match self {
-            Self::Whole(timeline) => Some(timeline),
-            Self::Followed(tail, _) => tail.as_deref().map(Tail::timeline),
+            Self::Whole(timeline) => timeline,
+            Self::Followed(tail, _) => tail.timeline(),
         }
     }
 
     /// Takes what has come, and forgets what is too much.
     fn poll(&mut self) -> Result<()> {
-        let Self::Followed(place, keep) = self else { return Ok(()) };
-        let Some(tail) = place else { return Ok(()) };
-        tail.poll()?;
-        if keep.shorten(tail.timeline()) {
-            *place = place.take().map(|tail| Box::new(tail.with_window(keep.nanoseconds())));
+        if let Self::Followed(tail, keep) = self {
+            tail.poll_keeping(|timeline| {
+                keep.shorten(timeline);
+                keep.nanoseconds()
+            })?;
         }
         Ok(())
     }
@@ -168,7 +166,7 @@ impl RunSource {
     /// First and last moment that can be looked at: what is not in memory can be read.
     #[must_use]
     pub fn extent(&self) -> Option<(i64, i64)> {
-        let timeline = self.timeline()?;
+        let timeline = self.timeline();
         let (first, last) = extent(timeline)?;
         let begin = match &self.recording {
             // The first block of the attempt dates it, and is always read.
@@ -180,7 +178,7 @@ impl RunSource {
 
     /// What was read of its timeline.
     #[must_use]
-    pub fn timeline(&self) -> Option<&Timeline> {
+    pub fn timeline(&self) -> &Timeline {
         self.recording.timeline()
     }
 
@@ -217,8 +215,7 @@ impl RunSource {
     /// Its processes.
     #[must_use]
     pub fn processes(&self) -> Vec<(RunDir, u32)> {
-        let lanes = self.timeline().map_or(&[][..], |timeline| &timeline.lanes);
-        let mut ranks: Vec<u32> = lanes.iter().map(|lane| lane.rank).chain([0]).collect();
+        let mut ranks: Vec<u32> = self.timeline().lanes.iter().map(|lane| lane.rank).chain([0]).collect();
         ranks.sort_unstable();
         ranks.dedup();
         ranks.into_iter().map(|rank| (self.run.clone(), rank)).collect()
@@ -227,13 +224,12 @@ impl RunSource {
     /// The numbers of the last look.
     #[must_use]
     pub fn model(&self, look: &Look) -> Model {
-        let nothing = Timeline::default();
         let input = Input {
             name: &self.name,
             manifest: &self.manifest,
             state: self.state,
             here: self.is_here(),
-            timeline: self.past.as_ref().map(Past::timeline).or(self.timeline()).unwrap_or(&nothing),
+            timeline: self.past.as_ref().map_or(self.timeline(), Past::timeline),
             extent_ns: self.extent(),
             metrics: self.metrics.rows(),
             logged: self.metrics.logged(),

@@ -70,8 +70,7 @@ impl SeveralSource {
     }
 
     fn merge(&mut self) {
-        let nothing = Timeline::default();
-        let parts = self.runs.iter().map(|run| (run.run(), run.timeline().unwrap_or(&nothing)));
+        let parts = self.runs.iter().map(|run| (run.run(), run.timeline()));
         (self.timeline, self.places) = joined(parts);
         self.problems = self.runs.iter().flat_map(|run| run.problems().iter().cloned()).collect();
         // That of the run that speaks for all is said as one run's is.

@@ -1,7 +1,7 @@
 //! A stretch of the timeline as it was: every lane's stages, its stream, and the batches handed from lane to lane.
 
 use dflash_reports::timeline::Timeline;
-use dflash_reports::timeline::record::{Flow, FlowEnd, Iteration, LaneId, Span};
+use dflash_reports::timeline::record::{Flow, FlowEnd, Iteration, LaneId, Span, StreamId};
 
 /// Iterations that are shown at first, of the lane whose iterations are longest.
 const ITERATIONS: u64 = 4;
@@ -41,6 +41,18 @@ pub struct HandOff {
     pub time_ns: i64,
 }
 
+/// What a lane did on one stream of a device.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GanttStream {
+    /// Its device, and its number where the lane uses several: `cuda:0 stream 7`.
+    pub name: String,
+    /// Device time of the outermost spans on it.
+    pub stretches: Vec<Stretch>,
+    id: Option<StreamId>,
+    /// Host's end of the last of them: what begins before is nested in it.
+    until_ns: i64,
+}
+
 /// What a lane did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GanttLane {
@@ -50,8 +62,8 @@ pub struct GanttLane {
     pub iterations: Vec<Stretch>,
     /// Host time by depth: stages, then what is nested in them.
     pub host: Vec<Vec<Stretch>>,
-    /// Device time of the innermost spans that have one.
-    pub device: Vec<Stretch>,
+    /// Device time by stream.
+    pub streams: Vec<GanttStream>,
     /// Batches put and taken.
     pub hand_offs: Vec<HandOff>,
 }
@@ -131,6 +143,7 @@ fn cut(timeline: &Timeline, lane: usize, (from_ns, to_ns): (i64, i64), last_ns: 
     }
     let inside = |flow: &&Flow| flow.lane == id && flow.time_ns >= from_ns && flow.time_ns < to_ns;
     let end = |flow: &Flow| HandOff { id: flow.id, put: flow.end == FlowEnd::Put, time_ns: flow.time_ns };
+    found.name_streams(timeline, id);
     found.hand_offs = timeline.flows.iter().filter(inside).map(end).collect();
     found
 }
@@ -151,10 +164,36 @@ impl GanttLane {
             self.host_at(usize::from(span.depth)).push(Stretch { name, begin_ns: span.begin_ns, end_ns });
         }
         let Some(device) = span.device else { return };
-        let end_ns = device.begin_ns.saturating_add_unsigned(device.duration_ns);
-        if shown(device.begin_ns, end_ns) && span.depth == 0 {
+        let device_end_ns = device.begin_ns.saturating_add_unsigned(device.duration_ns);
+        if !shown(device.begin_ns, device_end_ns) {
+            return;
+        }
+        let known = self.streams.iter().position(|stream| stream.id == device.stream);
+        let at = known.unwrap_or_else(|| {
+            self.streams.push(GanttStream { id: device.stream, until_ns: i64::MIN, ..GanttStream::default() });
+            self.streams.len() - 1
+        });
+        let stream = &mut self.streams[at];
+        if span.begin_ns >= stream.until_ns {
             let name = timeline.name(span.name).to_owned();
-            self.device.push(Stretch { name, begin_ns: device.begin_ns, end_ns });
+            stream.stretches.push(Stretch { name, begin_ns: device.begin_ns, end_ns: device_end_ns });
+            stream.until_ns = end_ns;
+        }
+    }
+
+    /// Calls the streams by their devices and numbers, and puts them in order.
+    fn name_streams(&mut self, timeline: &Timeline, lane: LaneId) {
+        let place = |stream: &GanttStream| match stream.id.and_then(|id| timeline.stream(id)) {
+            Some(stream) => (stream.device.clone(), Some(stream.number)),
+            None => (timeline.lane(lane).map_or("device", |lane| &lane.device).to_owned(), None),
+        };
+        self.streams.sort_by_cached_key(place);
+        let several = self.streams.len() > 1;
+        for stream in &mut self.streams {
+            stream.name = match place(stream) {
+                (device, Some(number)) if several => format!("{device} stream {number}"),
+                (device, _) => device,
+            };
         }
     }
 }

@@ -25,7 +25,7 @@ pub use baseline::Baseline;
 pub use command::{Answered, CPU_HZ, CPU_SECONDS, Command, KERNEL_ITERATIONS, Notice, Panel, Prompt};
 pub use counters::bridged;
 pub use event::{Event, EventKind};
-pub use gantt::{Gantt, GanttLane, HandOff, Journey, Stretch, Zoom};
+pub use gantt::{Gantt, GanttLane, GanttStream, HandOff, Journey, Stretch, Zoom};
 pub use gpu::{Gpu, Sensor};
 pub use model::{Input, Lane, Look, Model, extent};
 pub use order::{MANY, Row, Sorting, columns, milliseconds, worse};

@@ -1,4 +1,4 @@
-//! The last iterations as a Gantt chart: every lane's stages, its stream's, and the batches handed over.
+//! The last iterations as a Gantt chart: every lane's stages, what ran on its streams, and the batches handed over.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -8,7 +8,7 @@ use ratatui::text::Line;
 use super::theme::{self, Tone, tone};
 use super::write::{self, piece};
 use super::{format, hand_offs, text};
-use crate::state::{Extent, GanttLane, State, Stretch};
+use crate::state::{Extent, GanttLane, GanttStream, State, Stretch};
 
 /// One line of the chart.
 enum Row<'a> {
@@ -18,8 +18,8 @@ enum Row<'a> {
     Again(&'a GanttLane),
     /// Between two lanes, where there is room.
     Gap,
-    /// A lane's stream.
-    Device(&'a GanttLane),
+    /// One of a lane's streams.
+    Device(&'a GanttStream),
     /// What a lane put and took.
     HandOffs(&'a GanttLane),
 }
@@ -100,9 +100,7 @@ fn rows_with(state: &State, gaps: bool, tall: bool) -> Vec<Row<'_>> {
             rows.push(Row::Again(lane));
         }
         rows.extend((1..lane.host.len()).map(|depth| Row::Host(lane, depth)));
-        if !lane.device.is_empty() {
-            rows.push(Row::Device(lane));
-        }
+        rows.extend(lane.streams.iter().map(Row::Device));
         if !lane.hand_offs.is_empty() {
             rows.push(Row::HandOffs(lane));
         }
@@ -117,7 +115,7 @@ fn label(row: &Row, state: &State) -> String {
             if lane.rank == 0 { lane.name.clone() } else { format!("{} r{}", lane.name, lane.rank) }
         }),
         Row::Host(_, depth) => format!("{}below", " ".repeat(2 * depth)),
-        Row::Device(lane) => format!("  {}", known(lane).map_or("device", |lane| &lane.device)),
+        Row::Device(stream) => format!("  {}", stream.name),
         Row::HandOffs(_) => "  hand-offs".to_owned(),
         Row::Again(_) | Row::Gap => String::new(),
     }
@@ -165,7 +163,7 @@ fn draw_row(place: Rect, frame: &mut Buffer, row: &Row, axis: Axis, colors: bool
             draw_begins(place, frame, &lane.iterations, axis);
         }
         Row::Gap => {}
-        Row::Device(lane) => draw_stretches(place, frame, &lane.device, axis, (colors, true)),
+        Row::Device(stream) => draw_stretches(place, frame, &stream.stretches, axis, (colors, true)),
         Row::HandOffs(lane) => hand_offs::draw(place, frame, &lane.hand_offs, |time_ns| axis.at(time_ns) as u16),
     }
 }

@@ -1,20 +1,21 @@
 //! The stage table: what the report prints, with curves.
 
+mod columns;
+
 use dflash_reports::stages::{LaneTable, StageRow};
-use dflash_reports::stats::Stats;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::format::{self, known};
+use super::format;
 use super::lanes::chip;
 use super::theme::{Tone, tone};
 use super::write::{self, piece};
 use super::{spark, text};
+use columns::{Figures, Widths, cells};
+
 use crate::state::{Extent, Lane, Liveness, State, View, bridged, resample, worse};
 
-/// The least and the most that a curve takes.
-const CURVE: (usize, usize) = (10, 120);
 /// So many columns of a curve without an iteration are no gap.
 const BRIDGED: usize = 6;
 
@@ -26,49 +27,6 @@ enum Row<'a> {
     Gap,
 }
 
-/// What a row is about: its statistics, those of its device, its share, its change against the baseline.
-struct Figures<'a> {
-    host: &'a Stats,
-    device: Option<&'a Stats>,
-    share: f64,
-    change: Option<f64>,
-}
-
-/// A column: its heading, its width, and the number of a row.
-struct Column {
-    title: &'static str,
-    width: usize,
-    value: fn(&Figures) -> String,
-}
-
-const COLUMNS: [Column; 8] = [
-    Column { title: "count", width: 7, value: |of| format::whole(of.host.count as f64) },
-    Column { title: "mean ms", width: 8, value: |of| format::milliseconds(of.host.mean_ns) },
-    Column { title: "p50 ms", width: 8, value: |of| format::milliseconds(of.host.p50_ns as f64) },
-    Column { title: "p95 ms", width: 8, value: |of| format::milliseconds(of.host.p95_ns as f64) },
-    Column { title: "GPU p50", width: 8, value: |of| known(of.device, |d| format::milliseconds(d.p50_ns as f64)) },
-    Column { title: "GPU p95", width: 8, value: |of| known(of.device, |d| format::milliseconds(d.p95_ns as f64)) },
-    Column { title: "share", width: 6, value: |of| format::percent(of.share) },
-    Column { title: "change", width: 8, value: |of| known(of.change, change) },
-];
-
-/// Which columns stay when it gets narrow, the most telling first. The last one only with a baseline, and then first.
-const PRIORITY: [usize; 7] = [6, 1, 2, 3, 0, 4, 5];
-const CHANGE: usize = 7;
-/// Smaller changes than this are not coloured: `dflash diff` says which ones are real.
-const WORTH_SAYING: f64 = 0.05;
-
-fn change(change: f64) -> String {
-    format!("{:+.1} %", change * 100.0)
-}
-
-/// Widths of the parts of a line.
-struct Widths {
-    name: usize,
-    columns: Vec<&'static Column>,
-    curve: usize,
-}
-
 /// Draws the table from the line that is scrolled to.
 pub fn draw(area: Rect, frame: &mut Buffer, state: &State) -> Extent {
     let area = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
@@ -76,7 +34,8 @@ pub fn draw(area: Rect, frame: &mut Buffer, state: &State) -> Extent {
     let page = usize::from(area.height.saturating_sub(1));
     let lanes = rows.iter().enumerate().filter(|(_, row)| matches!(row, Row::Lane(_))).map(|(index, _)| index);
     let extent = Extent { page, last: rows.len().saturating_sub(page), lanes: lanes.collect(), ..Extent::default() };
-    let widths = widths(usize::from(area.width), &rows, state.compared().is_some());
+    let width = usize::from(area.width);
+    let widths = columns::widths(width, name_width(width, &rows), state.compared().is_some());
     draw_heading(area, frame, &widths, state);
     if rows.is_empty() {
         let no_run = state.model.run.liveness == Liveness::NoRun;
@@ -197,20 +156,6 @@ fn name(row: &StageRow, width: usize) -> Vec<Span<'static>> {
     ]
 }
 
-fn cells(of: &Figures, widths: &Widths) -> Vec<Span<'static>> {
-    let cell = |column: &&Column| {
-        let value = (column.value)(of);
-        let as_tone = match of.change {
-            _ if value == format::UNKNOWN => Tone::Dim,
-            Some(change) if column.title == "change" && change >= WORTH_SAYING => Tone::Warn,
-            Some(change) if column.title == "change" && change <= -WORTH_SAYING => Tone::Good,
-            _ => Tone::Plain,
-        };
-        piece(&format!(" {}", text::right(&value, column.width)), as_tone)
-    };
-    widths.columns.iter().map(cell).collect()
-}
-
 fn draw_row(place: Rect, frame: &mut Buffer, pieces: Vec<Span<'static>>) {
     write::line(place, frame, 0, Line::from(pieces));
 }
@@ -244,21 +189,11 @@ fn draw_curve(place: Rect, frame: &mut Buffer, widths: &Widths, curve: &[Option<
     spark::draw(place, frame, &curve, top, tone(as_tone));
 }
 
-fn widths(width: usize, rows: &[Row], compared: bool) -> Widths {
+/// Columns that the names take of `width`.
+fn name_width(width: usize, rows: &[Row]) -> usize {
     let of = |row: &Row| match row {
         Row::Stage(stage, _) => text::width(&text::clean(&stage.stage)) + 2 + 2 * usize::from(stage.depth),
         _ => 0,
     };
-    let name = rows.iter().map(of).max().unwrap_or(0).clamp(20, 32).min(width / 2);
-    let mut room = width - name;
-    let mut chosen = Vec::new();
-    for index in compared.then_some(CHANGE).into_iter().chain(PRIORITY) {
-        if COLUMNS[index].width < room {
-            room -= COLUMNS[index].width + 1;
-            chosen.push(index);
-        }
-    }
-    chosen.sort_unstable();
-    let curve = if room >= CURVE.0 + 2 { (room - 2).min(CURVE.1) } else { 0 };
-    Widths { name, columns: chosen.into_iter().map(|index| &COLUMNS[index]).collect(), curve }
+    rows.iter().map(of).max().unwrap_or(0).clamp(20, 32).min(width / 2)
 }

@@ -3,6 +3,7 @@
 use crate::frames::{LARGE, NO_COLOR, SMALL, USUAL, frame};
 use crate::synthetic::Scene;
 use dflash_reports::timeline::State as RunState;
+use dflash_reports::timeline::record::{NameId, Stream, StreamId};
 use dflash_tui::frame_text;
 use dflash_tui::state::{Action, Control, Look, State, View, WindowLength};
 use dflash_tui::view;
@@ -161,5 +162,33 @@ fn a_frame_is_drawn_fast() {
             times[190],
             model.lanes.len()
         );
+    }
+}
+
+/// Each stream of a lane has a line of its own; of one stream nobody needs the number.
+#[test]
+fn streams_are_told_apart() {
+    let mut scene = Scene::gpus(1);
+    let lines = |scene: &Scene| {
+        let text = frame_text(&frame(&mut scene.show_view(View::Timeline), LARGE, NO_COLOR));
+        let of_streams = |line: &&str| line.trim_start().starts_with("cuda:0");
+        text.lines().filter(of_streams).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let stream = |number| Stream { device: "cuda:0".to_owned(), number, rank: 0 };
+    scene.timeline.streams = vec![stream(7), stream(0)];
+    let loss = scene.timeline.names.iter().position(|name| name == "drafter.loss").map(|at| NameId(at as u32));
+    for on_seven in [false, true] {
+        for span in &mut scene.timeline.spans {
+            let id = if Some(span.name) == loss && on_seven { StreamId(0) } else { StreamId(1) };
+            span.device.iter_mut().for_each(|device| device.stream = Some(id));
+        }
+        let lines = lines(&scene);
+        if on_seven {
+            let [zero, seven] = lines.as_slice() else { panic!("{lines:?}") };
+            assert!(zero.contains("cuda:0 stream 0") && zero.contains("backward") && !zero.contains("loss"), "{zero}");
+            assert!(seven.contains("cuda:0 stream 7") && seven.contains("loss") && !seven.contains("back"), "{seven}");
+        } else {
+            assert!(matches!(lines.as_slice(), [one] if !one.contains("stream") && one.contains("loss")), "{lines:?}");
+        }
     }
 }

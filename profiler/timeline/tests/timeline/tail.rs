@@ -49,6 +49,40 @@ fn segments_follow_each_other_and_memory_is_bounded() {
     assert_eq!(tail.timeline().health.problems, Vec::<String>::new());
 }
 
+/// A reader that was stopped has much to catch up with: it forgets on the way, not at the end.
+#[test]
+fn catching_up_keeps_no_more_than_was_asked_for() {
+    let run = Run::new();
+    let mut writer = SegmentWriter::create(&run.dir, 0, 1 << 30).unwrap();
+    let lane = writer.lane(&Lane { name: "a".into(), device: "cpu".into(), rank: 0 });
+    let name = writer.name("a.step");
+    let count = 1_000_000_u64;
+    writer.flush(&[], Totals::default()).unwrap();
+    let mut tail = Tail::open(&run.dir).unwrap();
+    assert!(tail.poll().unwrap());
+    for number in 0..count {
+        let (begin_ns, iteration, index, device) = (10 * number as i64, Some(number), None, None);
+        // Lengths that differ take their room in the file.
+        let duration_ns = number * 7919 % 1_000_003 % 10;
+        writer.span(&Span { name, lane, iteration, index, depth: 0, begin_ns, duration_ns, device }).unwrap();
+        if number % 1000 == 0 {
+            writer.flush(&[], Totals::default()).unwrap();
+        }
+    }
+    writer.end(&[], Totals::default()).unwrap();
+    let mut seen = Vec::new();
+    let kept_ns = 10_000;
+    tail.poll_keeping(|timeline| {
+        seen.push(timeline.spans.len() as u64);
+        kept_ns
+    })
+    .unwrap();
+    assert!(seen.len() > 2, "in several parts: {seen:?}");
+    assert!(seen.iter().all(|held| *held < count / 2), "{seen:?}");
+    assert_eq!(tail.timeline().spans.last().unwrap().iteration, Some(count - 1));
+    assert!(tail.timeline().spans.len() <= 1001, "what ended in the last 10 us");
+}
+
 #[test]
 fn a_file_that_shrinks_or_vanishes_hurts_nobody() {
     let run = Run::new();

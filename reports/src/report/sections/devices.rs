@@ -73,8 +73,9 @@ pub(super) fn gaps(report: &Report) -> Option<Section> {
 
 fn gap_row(lane: &LaneGaps) -> Vec<String> {
     let part = |ns| share(ns, lane.total_ns);
+    let name = named(&lane.lane, lane.rank);
     vec![
-        named(&lane.lane, lane.rank),
+        lane.stream.map_or(name.clone(), |stream| format!("{name} stream {stream}")),
         grouped(lane.gaps),
         milliseconds(lane.total_ns as f64),
         part(lane.input_ns),

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 /// Threads of one lane or stream: its slots.
 const SLOTS: u64 = 64;
-/// Where the threads of lanes' streams begin; below are the numbers of CUDA's streams.
+/// Where the threads of the recording's streams begin; below are the numbers that a kernel capture gives them.
 pub(super) const STREAMS: u64 = 1 << 20;
 
 /// The list in the making.
@@ -54,8 +54,8 @@ impl Place {
         Self { pid: process(rank), tid: 1 + u64::from(lane.0) * SLOTS + slot as u64 }
     }
 
-    pub(super) fn stream(rank: u32, device: usize, lane: LaneId, slot: usize) -> Self {
-        Self { pid: process(rank) + 1 + device as u64, tid: STREAMS + u64::from(lane.0) * SLOTS + slot as u64 }
+    pub(super) fn stream(rank: u32, device: usize, which: usize, slot: usize) -> Self {
+        Self { pid: process(rank) + 1 + device as u64, tid: STREAMS + which as u64 * SLOTS + slot as u64 }
     }
 }
 

@@ -5,7 +5,8 @@ use super::tracks::{self, Uuid};
 use crate::trace::content::{Content, Laid, RankContent, What, iteration_name};
 use crate::trace::counts::Counts;
 use crate::trace::slices::{Edge, Step};
-use dflash_timeline::record::{FlowEnd, Span};
+use crate::trace::streams::StreamTrack;
+use dflash_timeline::record::FlowEnd;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::{self, Write};
@@ -94,25 +95,22 @@ fn host_event<W: Write>(
     })
 }
 
-/// Writes what is ready of a lane's device times.
+/// Writes what is ready of a stream, the rank's `which`-th.
 pub(super) fn device_events<W: Write>(
     content: &Content<'_>,
-    rank: &RankContent,
-    laid: &mut Laid<Span>,
+    rank: u32,
+    (which, stream): (usize, &mut StreamTrack),
     sequence: &mut Sequence<'_, W>,
     counts: &mut Counts,
 ) -> io::Result<()> {
-    let Some(about) = content.timeline.lane(laid.lane) else { return Ok(()) };
-    let Some(gpu) = rank.devices.iter().position(|device| *device == about.device) else { return Ok(()) };
-    let uuid = Uuid::stream(rank.rank, laid.lane.0 as usize);
-    let name = format!("stream of {}", about.name);
-    for step in laid.track.by_ref() {
-        if laid.slots == 0 {
-            let parent = Uuid::gpu(rank.rank, gpu);
-            sequence.descriptor(|track| tracks::below(track, uuid, parent, &name, u64::from(laid.lane.0)))?;
-            laid.slots = 1;
+    let (uuid, parent) = (Uuid::stream(rank, which), Uuid::gpu(rank, stream.device));
+    let StreamTrack { name, track, slots, .. } = stream;
+    for step in track.by_ref() {
+        if *slots == 0 {
+            sequence.descriptor(|track| tracks::below(track, uuid, parent, name, which as u64))?;
+            *slots = 1;
         }
-        say_slot(sequence, &mut laid.slots, step.slot, uuid, || name.clone())?;
+        say_slot(sequence, slots, step.slot, uuid, || name.clone())?;
         let kind = if step.edge == Edge::Begin { Type::Begin } else { Type::End };
         counts.slices += u64::from(kind == Type::Begin);
         let span = step.item.what;
@@ -124,13 +122,13 @@ pub(super) fn device_events<W: Write>(
             }
         })?;
     }
-    counts.overlapping += std::mem::take(&mut laid.track.overlapping);
+    counts.overlapping += std::mem::take(&mut track.overlapping);
     Ok(())
 }
 
 /// Ranks number their arrows for themselves.
-fn arrow(rank: u32, number: u64) -> u64 {
-    (u64::from(rank) + 1) << 40 | number
+fn arrow(rank: u32, number: u32) -> u64 {
+    (u64::from(rank) + 1) << 40 | u64::from(number)
 }
 
 /// A slice without a name is nobody's.

@@ -70,8 +70,8 @@ impl<'a, W: Write> RankWriter<'a, W> {
         let Self { content, rank, tracks, .. } = self;
         content.add(piece, rank, tracks, counts);
         host_events(content, rank, &mut tracks.lanes, &mut self.host, counts)?;
-        for laid in &mut tracks.streams {
-            device_events(content, rank, laid, &mut self.device, counts)?;
+        for stream in tracks.streams.iter_mut().enumerate() {
+            device_events(content, rank.rank, stream, &mut self.device, counts)?;
         }
         counter_events(content, rank, piece, &mut self.counters, counts)
     }

@@ -1,4 +1,4 @@
-//! Tracks: a process per rank, below it a thread per lane, GPUs with what each lane did on them, hand-offs and counters.
+//! Tracks: a process per rank, below it a thread per lane, GPUs with what ran on each of their streams, hand-offs and counters.
 //!
 //! A track's number says what it is, so that no two ranks' tracks can meet: rank + 1 in bits 48 and up, the sort in bits
 //! 44-47, which one in bits 16-43, the slot in bits 0-15.
@@ -37,8 +37,8 @@ impl Uuid {
         Self::new(rank, GPU, device)
     }
 
-    pub(super) fn stream(rank: u32, lane: usize) -> Self {
-        Self::new(rank, STREAM, lane)
+    pub(super) fn stream(rank: u32, which: usize) -> Self {
+        Self::new(rank, STREAM, which)
     }
 
     pub(super) fn counter(rank: u32, counter: usize) -> Self {

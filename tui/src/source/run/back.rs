@@ -7,7 +7,7 @@ use crate::state::Look;
 impl RunSource {
     /// Begins to read what `look` asks for and is not in memory; whether all of it is there.
     pub fn prepare(&mut self, look: &Look) -> bool {
-        let Recording::Followed(Some(tail), keep) = &self.recording else { return true };
+        let Recording::Followed(tail, keep) = &self.recording else { return true };
         let most_ns = keep.fitting(tail.timeline());
         let Some(stretch) = Stretch::beyond(tail.timeline(), look, most_ns) else {
             self.past = None;
@@ -47,9 +47,8 @@ impl RunSource {
     }
 
     fn take(&mut self, reading: Reading) {
-        let Some(newest) = self.timeline() else { return };
         let asked = reading.asked();
-        match reading.end(newest) {
+        match reading.end(self.timeline()) {
             Ok(past) => (self.past, self.failed) = (Some(past), None),
             Err(problem) => {
                 (self.past, self.failed) = (None, Some(asked));
