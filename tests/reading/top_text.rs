@@ -2,7 +2,7 @@
 
 use super::support::{dflash, recorded_run};
 use super::writing::Writer;
-use dflash_reports::timeline::{Manifest, RunDir};
+use dflash_reports::timeline::{Manifest, RunDir, State};
 use serde_json::Value;
 use std::path::Path;
 
@@ -22,7 +22,10 @@ fn json_is_the_reports_over_the_same_window() {
     let dir = tempfile::tempdir().unwrap();
     let h200 = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/recordings/h200");
     let small = recorded_run(dir.path(), "small", 1.0);
-    let torn = RunDir::create(&dir.path().join("runs"), "torn", Manifest::default()).unwrap();
+    let mut failed = Manifest::default();
+    // Of one that lives it would be said how long it has been silent.
+    failed.state = State::Failed;
+    let torn = RunDir::create(&dir.path().join("runs"), "torn", failed).unwrap();
     let mut writer = Writer::create(&torn, 4);
     (0..300).for_each(|number| writer.tick(number));
     drop(writer);
