@@ -159,10 +159,11 @@ fn clocks_are_compared_again_and_again() {
             // A test that has ended does not listen any more.
             let _ = tell.send(offset);
         });
-        let first: ClockOffset = told.recv_timeout(Duration::from_secs(60)).unwrap();
+        let next = || told.recv_timeout(Duration::from_secs(60)).unwrap();
+        let first: ClockOffset = next();
         drift.store(STEP, std::sync::atomic::Ordering::Relaxed);
         // One may have been under way.
-        let later = (0..3).map(|_| told.recv_timeout(Duration::from_secs(60)).unwrap()).last().unwrap();
+        let [_, _, later] = [next(), next(), next()];
         let _: Vec<usize> = ranks.gather(&0).unwrap();
         drop(ranks);
         end.join().unwrap();
