@@ -64,6 +64,13 @@ impl Cli {
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 
+    /// Whether the chosen subcommand works with tensors; the others read what a run has written.
+    #[cfg(feature = "train")]
+    pub fn computes(&self) -> bool {
+        use Command::{Doctor, Eval, Export, Prepare, Train};
+        matches!(self.command, Prepare(_) | Train(_) | Eval(_) | Export(_) | Doctor(_))
+    }
+
     /// Runs the chosen subcommand.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self.command {

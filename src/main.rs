@@ -15,6 +15,8 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let cli = cli::Cli::take();
     #[cfg(feature = "train")]
-    dflash_sys::keep_freed_memory(); // tensors come and go all the time
+    if cli.computes() {
+        dflash_sys::keep_freed_memory(); // tensors come and go all the time
+    }
     exit::without_panics(|| cli.run()).unwrap_or_else(|error| exit::report(&error))
 }
