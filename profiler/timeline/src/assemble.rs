@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::by_lane;
-use crate::decode::{PADDING, States, decode};
+use crate::decode::{PADDING, States};
 use crate::dictionary::Known;
 use crate::format::{HEADER, Header};
 use crate::hold::Held;
 use crate::later::join;
 use crate::order;
-use crate::part::{Part, Task, Window, decode_all};
+use crate::part::{Part, Task, Window, decode_all, decode_task};
 use crate::rank::{Rank, add_lanes};
 use crate::record::{Expired, LaterTime, Span, Totals};
 use crate::scan::{Batch, Found};
@@ -81,7 +81,7 @@ impl Assembler {
             let before = accounts.len();
             let hold = self.held.before(visit);
             let mut tee = Tee { visit: hold, place: task.place, cut: task.cut, accounts: &mut accounts };
-            if decode(task.records, &task.ids, &mut states, &mut tee).is_none() {
+            if decode_task(task, &mut states, &mut tee).is_none() {
                 accounts.truncate(before);
                 bad.push(task.place);
             }
@@ -167,7 +167,7 @@ impl Assembler {
                 Some((ids, records)) => {
                     let inside = |w: &Window| header.first_ns >= w.from_ns && header.last_ns <= w.to_ns;
                     let cut = window.filter(|window| !inside(window));
-                    tasks.push(Task { place, ids, records, cut });
+                    tasks.push(Task { place, ids, records, cut, drift: batch.drift.clone() });
                 }
                 None => bad.push(place),
             }

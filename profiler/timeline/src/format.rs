@@ -24,6 +24,8 @@
 //! magic whose block's checksum holds, and reports what it skipped. A stream whose last block is not END is torn (or
 //! still being written).
 
+use crate::clock::Shift;
+
 /// First bytes of a block.
 pub(crate) const MAGIC: [u8; 4] = *b"DFTB";
 /// Version that is written, and the newest that is read.
@@ -50,18 +52,19 @@ pub(crate) struct Header {
     pub first_ns: i64,
     pub last_ns: i64,
     pub crc: u32,
-    /// Added to all times of the block, of which the two above have it already; not in the file (see `clock.rs`).
+    /// Added to all times of the block where they are decoded; the two above are on rank 0's clock already. Not in the
+    /// file (see `clock.rs`).
     pub shift_ns: i64,
 }
 
 impl Header {
     /// The same on another clock.
-    pub(crate) fn moved(mut self, shift_ns: i64) -> Self {
+    pub(crate) fn moved(mut self, shift: &Shift) -> Self {
         if self.first_ns != 0 || self.last_ns != 0 {
-            self.first_ns = self.first_ns.saturating_add(shift_ns);
-            self.last_ns = self.last_ns.saturating_add(shift_ns);
+            self.first_ns = shift.moved(self.first_ns);
+            self.last_ns = shift.moved(self.last_ns);
         }
-        self.shift_ns = shift_ns;
+        self.shift_ns = shift.first_ns();
         self
     }
 }

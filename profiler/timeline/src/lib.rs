@@ -46,6 +46,7 @@ mod utc;
 mod varint;
 mod visit;
 
+pub use clock::Shift;
 pub use error::{Error, Result};
 pub use files::StreamOptions;
 pub use iterations::{IterationRow, Iterations, IterationsWriter, PartOptions, iterations, read_iterations};

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
+use crate::clock::{Drift, Followed};
 use crate::decode::{Records, States, decode};
 use crate::dictionary::Ids;
 use crate::record::{Anchor, DeviceAnchor, Flow, Iteration, LaterTime, Mark, Sample, Span, StackSample};
@@ -24,6 +25,8 @@ pub(crate) struct Task<'a> {
     pub place: usize,
     pub ids: Arc<Ids>,
     pub records: Records<'a>,
+    /// What is added to its times beyond the header's shift.
+    pub drift: Option<Arc<Drift>>,
     /// Leave out what lies outside of these times.
     pub cut: Option<Window>,
 }
@@ -79,6 +82,14 @@ pub(crate) fn decode_all(tasks: &[Task<'_>], lanes: usize) -> Vec<Part> {
     })
 }
 
+/// Decodes a block; `None` if it cannot be.
+pub(crate) fn decode_task<V: Visit>(task: &Task<'_>, states: &mut States, visit: &mut V) -> Option<()> {
+    match task.drift.as_deref() {
+        None => decode(task.records, &task.ids, states, visit),
+        Some(drift) => decode(task.records, &task.ids, states, &mut Followed { drift, visit }),
+    }
+}
+
 impl Part {
     fn of(tasks: &[Task<'_>], lanes: usize) -> Self {
         let mut part = Self { spans: vec![Vec::new(); lanes], ..Self::default() };
@@ -92,7 +103,7 @@ impl Part {
     fn decode(&mut self, task: &Task<'_>, states: &mut States, before: &mut Lengths) {
         (self.place, self.cut) = (task.place, task.cut);
         before.note(self);
-        if decode(task.records, &task.ids, states, self).is_none() {
+        if decode_task(task, states, self).is_none() {
             before.restore(self);
             self.bad.push(task.place);
         }

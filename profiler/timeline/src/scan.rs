@@ -1,9 +1,14 @@
 //! Blocks out of a segment's file, whatever happened to it.
 
+mod pass;
+
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use self::pass::passes;
+use crate::clock::{Drift, Shift};
 use crate::decode::PADDING;
 use crate::error::{Error, Result};
 use crate::format::{self, Frame, HEADER, Header, LONGEST, MAGIC, VERSION};
@@ -24,6 +29,8 @@ pub(crate) struct Batch<'a> {
     /// The bytes that were read, and padding.
     pub bytes: &'a [u8],
     pub found: Vec<Found>,
+    /// What is added to its times beyond their blocks' shift.
+    pub drift: Option<Arc<Drift>>,
 }
 
 /// One thing in a segment.
@@ -52,14 +59,35 @@ pub(crate) struct Segment {
     /// Reading began in the middle: what comes before the first block is no damage.
     attaching: bool,
     shrunk: bool,
-    /// Added to all times that are read (see `clock.rs`).
-    pub shift_ns: i64,
+    /// From its clock to rank 0's (see `clock.rs`).
+    shift: Shift,
+    /// Last time of the blocks that were read, on the clock of the first reading.
+    pub seen_ns: Option<i64>,
 }
 
 impl Segment {
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(Error::io(path, "read it"))?;
-        Ok(Self { path: path.to_owned(), file, offset: 0, left_over: 0, attaching: false, shrunk: false, shift_ns: 0 })
+        let (shift, seen_ns) = (Shift::default(), None);
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            offset: 0,
+            left_over: 0,
+            attaching: false,
+            shrunk: false,
+            shift,
+            seen_ns,
+        })
+    }
+
+    /// What is added to its times from now on.
+    pub(crate) fn set_shift(&mut self, shift: &Shift) {
+        self.shift = shift.clone();
+    }
+
+    fn drift(&self) -> Option<Arc<Drift>> {
+        (!self.shift.drift.is_none()).then(|| Arc::clone(&self.shift.drift))
     }
 
     /// Where the next block begins.
@@ -75,7 +103,7 @@ impl Segment {
             .get(..length)
             .and_then(<[u8]>::first_chunk)
             .and_then(format::parse)
-            .map(|header| header.moved(self.shift_ns)))
+            .map(|header| header.moved(&self.shift)))
     }
 
     /// The block at the begin of the file, if it is whole.
@@ -87,8 +115,8 @@ impl Segment {
         match format::look(buffer) {
             Frame::Whole(header) if header.version <= VERSION => {
                 buffer.resize(filled + PADDING, 0);
-                let header = header.moved(self.shift_ns);
-                Ok(Some(Batch { bytes: buffer, found: vec![Found::Block { header, at: 0 }] }))
+                let header = header.moved(&self.shift);
+                Ok(Some(Batch { bytes: buffer, found: vec![Found::Block { header, at: 0 }], drift: self.drift() }))
             }
             _ => Ok(None),
         }
@@ -106,7 +134,7 @@ impl Segment {
     pub(crate) fn next<'a>(&mut self, buffer: &'a mut Vec<u8>, window: Option<Window>) -> Result<Option<Batch<'a>>> {
         let mut found = Vec::new();
         if self.has_shrunk(&mut found)? {
-            return Ok((!found.is_empty()).then_some(Batch { bytes: &[], found }));
+            return Ok((!found.is_empty()).then_some(Batch { bytes: &[], found, drift: None }));
         }
         if let Some(window) = window {
             self.pass_by(window, &mut found)?;
@@ -127,7 +155,7 @@ impl Segment {
             return Ok(None);
         }
         buffer.resize(buffer.len() + PADDING, 0);
-        Ok(Some(Batch { bytes: buffer, found }))
+        Ok(Some(Batch { bytes: buffer, found, drift: self.drift() }))
     }
 
     /// Here is no block, or one that the file ends in: the length up to the next one, if there is one.
@@ -155,27 +183,13 @@ impl Segment {
                 return Err(Error::TooNew { path: self.path.clone(), version, known });
             }
             self.attaching = false;
-            let header = header.moved(self.shift_ns);
+            self.seen_ns = self.seen_ns.max(Some(header.last_ns.saturating_add(self.shift.first_ns())));
+            let header = header.moved(&self.shift);
             let passed = window.is_some_and(|window| passes(&header, window, self.offset + used as u64, length));
             found.push(if passed { Found::Passed(header) } else { Found::Block { header, at: used } });
             used += HEADER + header.length as usize;
         }
         Ok(used)
-    }
-
-    /// Steps from header to header over blocks that lie outside of the window.
-    fn pass_by(&mut self, window: Window, found: &mut Vec<Found>) -> Result<()> {
-        let (mut head, length) = ([0; HEADER], self.length()?);
-        while self.fill(&mut head, self.offset)? == HEADER {
-            match format::parse(&head).map(|header| header.moved(self.shift_ns)) {
-                Some(header) if header.version <= VERSION && passes(&header, window, self.offset, length) => {
-                    self.offset += HEADER as u64 + u64::from(header.length);
-                    found.push(Found::Passed(header));
-                }
-                _ => break,
-            }
-        }
-        Ok(())
     }
 
     fn has_shrunk(&mut self, found: &mut Vec<Found>) -> Result<bool> {
@@ -219,15 +233,6 @@ impl Segment {
 /// Bytes that are read together. The longest block that is written is about a quarter of it.
 fn chunk() -> usize {
     (cores() * SHARE).min(CHUNK)
-}
-
-/// Whether a block that begins at `at` of a file of `length` bytes need not be looked at. The first one of a segment dates
-/// it, the last ones sum it up.
-fn passes(header: &Header, window: Window, at: u64, length: u64) -> bool {
-    let end = at + HEADER as u64 + u64::from(header.length);
-    let timeless = header.first_ns == 0 && header.last_ns == 0;
-    let outside = header.last_ns < window.from_ns || header.first_ns > window.to_ns;
-    outside && !timeless && !header.end && at > 0 && end + TAIL <= length
 }
 
 /// Distance to the next whole block, which is not at the begin of `bytes`.

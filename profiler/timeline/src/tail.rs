@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::assemble::Assembler;
+use crate::clock::Attempt;
 use crate::error::{Error, Result};
 use crate::listing::{Listed, segments};
 use crate::part::Window;
@@ -22,17 +23,17 @@ const LEAST: u64 = 128 << 10;
 /// Follows a run while it is being written: each [`poll`](Self::poll) adds what has come.
 #[derive(Debug)]
 pub struct Tail {
-    directory: PathBuf,
+    pub(crate) directory: PathBuf,
     /// The segment being read of each rank, with its number.
     pub(crate) current: BTreeMap<u32, (u32, Segment)>,
     pub(crate) assembler: Assembler,
     window_ns: Option<u64>,
     only: Option<Window>,
-    from_start: bool,
+    pub(crate) from_start: bool,
     /// How far before the end of a rank's stream reading begins.
     pub(crate) reach: u64,
-    /// Added to the times of a rank's attempt; of the ranks above 0 whose streams were looked through for it.
-    pub(crate) clocks: BTreeMap<(u32, u8), i64>,
+    /// Clocks of attempts; of the ranks above 0 whose streams were looked through for it.
+    pub(crate) clocks: BTreeMap<(u32, u8), Attempt>,
     pub(crate) buffer: Vec<u8>,
 }
 
@@ -181,6 +182,10 @@ impl Tail {
             let path = segment.path.clone();
             take(&mut self.assembler, &path, rank, &batch, self.only);
             news = true;
+        }
+        if let (true, Some(header)) = (rank > 0, segment.first_header()?) {
+            let seen_ns = segment.seen_ns;
+            self.note_seen(rank, header.stream, seen_ns);
         }
         Ok(news)
     }

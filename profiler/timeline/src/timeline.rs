@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::clock::Shift;
 use crate::record::{
     Anchor, Counter, DeviceAnchor, Expired, Flow, Iteration, Lane, LaneId, LaneTotals, Mark, NameId, OpenSpan, Sample,
     Span, StackSample, Stream, StreamId, Totals,
@@ -44,9 +45,9 @@ pub struct Timeline {
     pub expired: Expired,
     /// If `keep` has deleted segments: from when on there is detail of every rank, monotonic nanoseconds.
     pub detail_from_ns: Option<i64>,
-    /// Ranks of another host than rank 0's, and what was added to their times to have them on rank 0's monotonic clock,
-    /// nanoseconds.
-    pub shifts: BTreeMap<u32, i64>,
+    /// Ranks of another host than rank 0's, and what was added to their times to have them on rank 0's monotonic clock: of
+    /// each the last attempt's.
+    pub shifts: BTreeMap<u32, Shift>,
     /// Whether the stream is whole.
     pub health: Health,
 }

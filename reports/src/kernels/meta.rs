@@ -2,8 +2,8 @@
 //! missing, and some
 //! have two names.
 
-use dflash_timeline::Timeline;
 use dflash_timeline::record::Anchor;
+use dflash_timeline::{Shift, Timeline};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -46,10 +46,10 @@ impl Meta {
     }
 
     /// On rank 0's clock, as the timeline's records are.
-    pub(crate) fn moved(mut self, shifts: &BTreeMap<u32, i64>) -> Self {
-        let shift_ns = shifts.get(&self.rank).copied().unwrap_or_default();
+    pub(crate) fn moved(mut self, shifts: &BTreeMap<u32, Shift>) -> Self {
+        let Some(shift) = shifts.get(&self.rank) else { return self };
         for ns in [&mut self.begin_monotonic_ns, &mut self.end_monotonic_ns].into_iter().flatten() {
-            *ns = ns.saturating_add(shift_ns);
+            *ns = shift.moved(*ns);
         }
         self
     }
@@ -114,10 +114,10 @@ mod tests {
     fn another_hosts_capture_is_moved_with_its_rank() {
         let text = r#"{"rank": 1, "begin_ns": 1000, "end_ns": 2000, "begin_unix_ns": 500000, "end_unix_ns": 501000}"#;
         let meta: Meta = serde_json::from_str(text).unwrap();
-        let moved = meta.clone().moved(&[(1, 50_000_000)].into());
+        let moved = meta.clone().moved(&[(1, 50_000_000.into())].into());
         assert_eq!(moved.window(), Some((50_001_000, 50_002_000)));
         assert_eq!(moved.offset(&Timeline::default(), None).unwrap().monotonic(500_500), 50_001_500);
-        assert_eq!(meta.clone().moved(&[(2, 7)].into()), meta);
+        assert_eq!(meta.clone().moved(&[(2, 7.into())].into()), meta);
     }
 
     #[test]

@@ -14,8 +14,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Records of a piece, about: some 200 MB of memory.
-const PIECE: u64 = 1 << 19;
+/// Records of a piece, about: some 100 MB of memory. Hand-offs are held of the whole recording beside it.
+const PIECE: u64 = 1 << 18;
 
 /// What is exported.
 #[derive(Debug)]

@@ -5,6 +5,7 @@
 mod clocks;
 mod csv;
 mod damage;
+mod drifts;
 mod faults;
 mod full;
 mod fuzz;
