@@ -29,6 +29,10 @@ pub(crate) fn choose(
         };
     }
     set(asked, unmasked(asked));
+    if matches!(asked, Attention::Own | Attention::Auto) {
+        // Of all its kernels libtorch finds one that serves.
+        return Ok(());
+    }
     let tried = gpus.iter().try_for_each(|&device| tried(asked, device, like));
     if tried.is_err() {
         // The next training of the process must find what it would have found.
