@@ -48,3 +48,19 @@ fn under_nohup_it_goes_on() {
     signal(&run, "-TERM");
     assert_eq!(training.end(), Some(143));
 }
+
+#[test]
+fn a_second_signal_ends_it_at_once_and_nothing_is_written_any_more() {
+    let place = Place::new();
+    let training = Training::start(&place);
+    let run = training.run.clone();
+    // While it is stopped both arrive, so that no step and no checkpoint can come between them.
+    for name in ["-STOP", "-INT", "-TERM", "-CONT"] {
+        signal(&run, name);
+    }
+    let code = training.end();
+    assert!(matches!(code, Some(130 | 143)), "{code:?}");
+    // Nothing was closed or written on the way out: that is what a first signal does.
+    assert_eq!(manifest(&run)["state"], "running");
+    assert!(!run.join("checkpoints/export").exists());
+}

@@ -80,6 +80,16 @@ pub enum TrainError {
         /// Which rank lacks what.
         why: String,
     },
+    /// The attention that was asked for.
+    #[error("[train] attention = \"{asked}\": {why}; take {instead}")]
+    Attention {
+        /// As written.
+        asked: &'static str,
+        /// What cannot serve.
+        why: String,
+        /// What can.
+        instead: &'static str,
+    },
     /// A checkpoint.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),

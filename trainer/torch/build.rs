@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[path = "../../build.rs"]
 mod rpath;
 
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 11] = [
     "stream.cpp",
     "event.cpp",
     "allocator.cpp",
@@ -18,6 +18,7 @@ const SOURCES: [&str; 10] = [
     "tensor.cpp",
     "gradient.cpp",
     "group.cpp",
+    "attention.cpp",
 ];
 
 fn main() {

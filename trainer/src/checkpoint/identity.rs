@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 const ASIDE: [&str; 6] = ["pipeline", "profile", "eval", "checkpoint", "sim", "random"];
 
 /// Keys of the other sections of which the same holds; files count by their content.
-const ASIDE_KEYS: [&str; 10] = [
+const ASIDE_KEYS: [&str; 11] = [
     "run.dir",
     "run.name",
     "model.target",
@@ -21,6 +21,7 @@ const ASIDE_KEYS: [&str; 10] = [
     "data.shards",
     "data.generate_batch",
     "data.document_ids",
+    "train.attention",
 ];
 
 /// Keys that a user may change on purpose when a run goes on: the optimizer's state fits any of their values.

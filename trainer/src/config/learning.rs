@@ -45,6 +45,24 @@ words! {
 }
 
 words! {
+    /// What computes attention on GPUs.
+    Attention {
+        /// Our own kernel for the drafter's blocks where it runs, libtorch's choice for the rest.
+        Own,
+        /// libtorch's choice.
+        Auto,
+        /// cuDNN's kernel.
+        Cudnn,
+        /// Flash attention, and the memory-efficient kernel under a mask.
+        Flash,
+        /// The memory-efficient kernel.
+        Efficient,
+        /// Products and a softmax.
+        Math,
+    }
+}
+
+words! {
     /// What is trained for.
     Objective {
         /// Cross-entropy with the text's tokens, decayed along the block.

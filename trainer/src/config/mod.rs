@@ -24,7 +24,7 @@ pub use device_choice::DeviceChoice;
 pub use drafter::Drafter;
 pub use enums::{AsyncPostprocess, Delivery, DocumentIds, Dtype, FeatureCache, Level, OnStop, Reduce, Regenerate};
 pub use enums::{Supervise, Synchronisation, Transport};
-pub use learning::{AnchorRule, DecayShape, LayerType, MaskForm, NoiseKind, NoiseSchedule, NormReading};
+pub use learning::{AnchorRule, Attention, DecayShape, LayerType, MaskForm, NoiseKind, NoiseSchedule, NormReading};
 pub use learning::{Objective, Optimizer, Reduction, Schedule, Vocabulary, WindowRule};
 pub use load::ConfigError;
 pub use markdown::markdown;
@@ -105,6 +105,7 @@ section! {
         reduce: Reduce = Reduce::Auto,
         /// With several drafters, gradients are added up `false`: after the backward pass, or `true`: while it still makes others.
         /// The same bits with two drafters; more may round differently.
+        /// Source: dflash; PyTorch's DistributedDataParallel: true.
         reduce_overlap: bool = false,
         /// Of several processes: seconds that each waits at the start until all have come.
         join_seconds: u64 = 600,

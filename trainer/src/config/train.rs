@@ -2,8 +2,8 @@
 
 use super::section::section;
 use super::{
-    AnchorRule, DecayShape, NoiseKind, NoiseSchedule, NormReading, Objective, Optimizer, Reduction, Schedule,
-    Vocabulary,
+    AnchorRule, Attention, DecayShape, NoiseKind, NoiseSchedule, NormReading, Objective, Optimizer, Reduction,
+    Schedule, Vocabulary,
 };
 
 section! {
@@ -110,6 +110,11 @@ section! {
         /// Gradients are scaled down to this norm over all tensors together; 0 = never.
         /// Source: the paper.
         clip: f64 = 1.0,
+        /// What computes attention on GPUs: `own`: our own kernel for the drafter's blocks where it runs, libtorch's choice for
+        /// the rest; `auto`: libtorch's choice for all; or one of libtorch's kernels: `cudnn`, `efficient`, `math`, `flash` (it
+        /// knows no masks: the drafter's blocks go to `efficient`). What cannot serve is refused before the first step. On
+        /// a CPU there is one way: `own`, `auto` or `math`.
+        attention: Attention = Attention::Own,
         /// Whether the gradient's norm is read back with the other figures (`deferred`), or at `each_step`, which waits
         /// for the device.
         norm_reading: NormReading = NormReading::Deferred,

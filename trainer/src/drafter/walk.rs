@@ -24,7 +24,7 @@ impl Walk {
     pub(super) fn new(blocks: &Blocks, config: &DrafterConfig, form: MaskForm, kind: Kind) -> Option<Self> {
         let device = blocks.anchors.device();
         let takes = fused::heads_take(config.head_dim) && fused::attend_takes(config.block_size);
-        if form != MaskForm::Fused || !takes || !fused::runs(kind, device) {
+        if form != MaskForm::Fused || !takes || !fused::attends(kind, device) {
             return None;
         }
         let shape = blocks.anchors.size();

@@ -1,6 +1,15 @@
 //! Grouped-query attention: several query heads share one key/value head.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use tch::{Device, Kind, Tensor};
+
+/// Whether libtorch's kernel lets several query heads share a key/value head.
+static SHARED: AtomicBool = AtomicBool::new(true);
+
+/// Says whether it does, for the whole process; else keys and values are repeated for it.
+pub fn share_heads(shared: bool) {
+    SHARED.store(shared, Ordering::Relaxed);
+}
 
 /// [b, rows, heads · d] -> [b, heads, rows, d]
 pub fn split_heads(x: &Tensor, head_dim: i64) -> Tensor {
@@ -18,6 +27,12 @@ pub fn causal(q: &Tensor, k: &Tensor, v: &Tensor) -> Tensor {
     let rows = q.size()[2];
     if q.device() == Device::Cpu {
         return masked(q, k, v, &causal_mask(0, rows, rows, q.kind(), Device::Cpu));
+    }
+    let repeat = q.size()[1] / k.size()[1];
+    if repeat > 1 && !SHARED.load(Ordering::Relaxed) {
+        let repeated = |t: &Tensor| t.repeat_interleave_self_int(repeat, 1, None);
+        let (k, v) = (repeated(k), repeated(v));
+        return Tensor::scaled_dot_product_attention(q, &k, &v, None::<Tensor>, 0.0, true, None, false);
     }
     Tensor::scaled_dot_product_attention(q, k, v, None::<Tensor>, 0.0, true, None, true)
 }

@@ -163,16 +163,16 @@ impl<'scope, 'a: 'scope, W: World + 'scope> Starter<'scope, '_, 'a, W> {
     ) -> Result<(), TrainError> {
         let shared = self.shared;
         let TargetWorker { device, target, post } = worker;
-        let then = match shared.posts.get(index) {
-            None => Then::Here(post),
-            Some(from) => {
-                let posted = PostLoop { shared, index, work: post, from };
-                makers.push(self.lane(&post_loop::lane(index), &device, move || posted.run())?);
-                Then::Elsewhere(from)
-            }
+        let (then, posted) = match shared.posts.get(index) {
+            None => (Then::Here(post), None),
+            Some(from) => (Then::Elsewhere(from), Some(PostLoop { shared, index, work: post, from })),
         };
         let target = TargetForwardLoop::new(shared, index, target, then);
+        // The target's lane first: whoever shows a device beside the first of its lanes shows it there.
         makers.push(self.lane(&target_loop::lane(index), &device, move || target.run())?);
+        if let Some(posted) = posted {
+            makers.push(self.lane(&post_loop::lane(index), &device, move || posted.run())?);
+        }
         Ok(())
     }
 }

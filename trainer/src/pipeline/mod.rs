@@ -1,6 +1,7 @@
 //! The threaded pipeline: loader -> `TargetForwardLoop` -> `BufferedHSQueue` -> `DrafterTrainLoop`, with any number of
 //! targets and drafters.
 
+pub(crate) mod attention;
 mod checkpoint;
 pub mod collective;
 mod crew;

@@ -1,5 +1,6 @@
 //! The pipeline on real models.
 
+use super::attention;
 use super::checkpoint::{Checkpoints, Place, Saving};
 use super::collective::Across;
 use super::crew::{self, Crew, TargetWorker};
@@ -108,6 +109,8 @@ pub fn run(mut parts: Parts<'_>) -> Result<Outcome, TrainError> {
     let across = across(parts.ranks.clone(), parts.config.pipeline.reduce, device, told)?;
     let abandon = || features.abandon();
     let first = parts.targets.first().ok_or_else(|| nobody("target"))?;
+    let workers = parts.targets.iter().map(Target::device).chain(parts.drafter_devices.iter().copied());
+    attention::choose(parts.config.train.attention, workers, (&first.config, first.kind()))?;
     let teacher = parts.config.train.loss == Objective::Kl;
     let width = parts.drafter.config.feature_width() + if teacher { parts.drafter.config.hidden_size } else { 0 };
     let scene = Scene {

@@ -1,7 +1,7 @@
 //! Several drafters train as one with as many times the batch.
 
 use crate::support::{Log, Trained, config, never_stuck, outcome, train, worst};
-use dflash_trainer::config::{Config, MaskForm, Objective, Reduction, Vocabulary};
+use dflash_trainer::config::{Attention, Config, LayerType, MaskForm, Objective, Reduction, Vocabulary};
 
 /// One drafter with the whole batch, and several with a part each.
 fn both(drafters: usize, whole: usize, change: impl Fn(&mut Config) + Send + 'static) -> (Trained, Trained) {
@@ -71,6 +71,45 @@ fn the_copies_that_learn_compute_as_the_drafter_was_asked_to() {
         // Other sums: never quite the same, unless the switch went nowhere.
         assert!(difference > 0.0 && difference < 2e-5, "{difference}");
     }
+}
+
+#[test]
+fn fused_and_dense_masks_teach_the_same_with_any_layers() {
+    let with = |layers: [LayerType; 2], mask| {
+        never_stuck(move || {
+            let mut config = config();
+            // Shorter than the texts, so that it hides something.
+            (config.drafter.sliding_window, config.drafter.layer_types) = (6, layers.to_vec());
+            config.drafter.mask = mask;
+            train(&config, 1, 1)
+        })
+    };
+    let (full, sliding) = (LayerType::FullAttention, LayerType::SlidingAttention);
+    let all = [[full, full], [sliding, full], [sliding, sliding]].map(|layers| {
+        let [fused, dense] = [MaskForm::Fused, MaskForm::Dense].map(|mask| with(layers, mask));
+        assert!(worst(&fused, &dense) < 2e-5, "{layers:?}: {}", worst(&fused, &dense));
+        fused
+    });
+    // They are three trainings, not one.
+    assert!(worst(&all[0], &all[1]) > 1e-3 && worst(&all[1], &all[2]) > 1e-3);
+}
+
+#[test]
+fn attention_by_another_word_changes_no_bit_on_the_cpu_and_a_gpus_word_is_refused() {
+    let with = |attention| {
+        let mut config = config();
+        config.train.attention = attention;
+        never_stuck(move || train(&config, 1, 1))
+    };
+    let own = with(Attention::Own);
+    for attention in [Attention::Auto, Attention::Math] {
+        assert_eq!(worst(&own, &with(attention)), 0.0, "{attention:?}");
+    }
+    let mut config = config();
+    config.train.attention = Attention::Cudnn;
+    let dir = tempfile::tempdir().unwrap();
+    let error = outcome(&config, 1, 1, dir.path(), &Log::default(), &|| false).map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("attention = \"cudnn\": no worker is on a GPU"), "{error}");
 }
 
 #[test]

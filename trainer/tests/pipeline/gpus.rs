@@ -1,8 +1,10 @@
 //! Lanes on GPUs, each on streams of its own. What needs a GPU says that it was skipped where there is none.
 
 use crate::devices::{GPU, gpus};
-use crate::support::{Trained, config, never_stuck, target, train_on, worst, worst_of};
-use dflash_trainer::config::{AsyncPostprocess, Config, FeatureCache, Run, Synchronisation, Transport};
+use crate::support::{Log, Trained, config, never_stuck, outcome_on, target, train_on, worst, worst_of};
+use dflash_trainer::config::{
+    AsyncPostprocess, Attention, Config, Dtype, FeatureCache, Run, Synchronisation, Transport,
+};
 use dflash_trainer::drafter::{DFlashDrafter, DrafterConfig, Init, Row};
 use dflash_trainer::pipeline::{DrafterStep, Text};
 use tch::{Device, Kind, Tensor};
@@ -86,6 +88,49 @@ fn no_way_between_two_streams_changes_what_is_learnt() {
         alike(&config, &plain, (GPU, GPU), "features from memory");
         config.pipeline.feature_cache = FeatureCache::Off;
     }
+}
+
+/// What another kernel's sums may change in a few steps of float32 weights.
+const OTHER_SUMS: f64 = 1e-3;
+
+#[test]
+fn any_kernel_of_attention_teaches_what_our_own_teaches() {
+    let Some(_gpus) = gpus("any_kernel_of_attention_teaches_what_our_own_teaches", 1) else { return };
+    let mut config = config();
+    let own = trained(&config, GPU, &[GPU]);
+    for attention in [Attention::Auto, Attention::Efficient, Attention::Math] {
+        config.train.attention = attention;
+        let other = trained(&config, GPU, &[GPU]);
+        assert_eq!(other.losses.len(), own.losses.len());
+        assert!(worst(&own, &other) < OTHER_SUMS, "{attention:?}: {}", worst(&own, &other));
+    }
+    // Two do not know float32: refused by name, and nothing of it stays.
+    for attention in [Attention::Cudnn, Attention::Flash] {
+        config.train.attention = attention;
+        let dir = tempfile::tempdir().unwrap();
+        let refused = outcome_on(&config, &[GPU], &[GPU], &texts(), dir.path(), &Log::default(), &|| false);
+        let error = refused.map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains("[train] attention = ") && error.contains("in Float"), "{error}");
+        assert_eq!(dflash_torch::allowed_attention().unwrap(), dflash_torch::AttentionKernels::ALL);
+    }
+}
+
+#[test]
+fn in_bfloat16_every_kernel_of_attention_teaches_what_our_own_teaches() {
+    let Some(_gpus) = gpus("in_bfloat16_every_kernel_of_attention_teaches_what_our_own_teaches", 1) else { return };
+    let mut config = config();
+    config.model.dtype = Dtype::Bfloat16;
+    let own = trained(&config, GPU, &[GPU]);
+    let words = [Attention::Auto, Attention::Cudnn, Attention::Flash, Attention::Efficient, Attention::Math];
+    for attention in words {
+        config.train.attention = attention;
+        let other = trained(&config, GPU, &[GPU]);
+        let far = own.losses.iter().zip(&other.losses).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(far < 0.05 && own.losses.len() == other.losses.len(), "{attention:?}: {far}");
+    }
+    // What the next test computes is libtorch's choice again.
+    config.train.attention = Attention::Own;
+    let _ = trained(&config, GPU, &[GPU]);
 }
 
 /// Two drafters on `drafters`, and one with twice the batch.

@@ -3,7 +3,7 @@
 use dflash_profiler::Profiler;
 use dflash_profiler::timeline::MetricsWriter;
 use dflash_trainer::TrainError;
-use dflash_trainer::config::Config;
+use dflash_trainer::config::{Config, Dtype};
 use dflash_trainer::drafter::{DFlashDrafter, DrafterConfig, Init};
 use dflash_trainer::pipeline::{LaneReport, Observer, Outcome, Parts, Saving, Step, Text, run};
 use dflash_trainer::target::Target;
@@ -20,6 +20,7 @@ pub fn config() -> Config {
     config.train.learning_rate = 3e-3;
     config.profile.log_every = 3;
     config.pipeline.threads = 1;
+    config.model.dtype = Dtype::Float32;
     config
 }
 
@@ -112,7 +113,7 @@ pub fn target(device: Device) -> Target {
     Target::load(&data(), Kind::Float, device).unwrap()
 }
 
-/// As [`outcome_of`], on any devices.
+/// As [`outcome_of`], on any devices, in the arithmetic that the configuration names.
 pub fn outcome_on(
     config: &Config,
     targets: &[Device],
@@ -122,13 +123,14 @@ pub fn outcome_on(
     log: &Log,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Outcome, TrainError> {
-    let targets: Vec<_> = targets.iter().map(|&device| target(device)).collect();
+    let kind = dflash_trainer::device::kind(config.model.dtype, Device::Cpu);
+    let targets: Vec<_> = targets.iter().map(|&device| Target::load(&data(), kind, device).unwrap()).collect();
     let shape = DrafterConfig::for_target(&targets[0].config, &config.drafter);
     run(Parts {
         config,
         samples: texts,
         targets,
-        drafter: DFlashDrafter::fresh(&shape, Init { seed: 1, final_norm: 1.0 }, Kind::Float, Device::Cpu)
+        drafter: DFlashDrafter::fresh(&shape, Init { seed: 1, final_norm: 1.0 }, kind, Device::Cpu)
             .computed(&config.drafter),
         drafter_devices: drafters.to_vec(),
         profiler: &Profiler::disabled(),

@@ -139,6 +139,19 @@ char* dflash_attend(const at::Tensor* const inputs[7], int64_t block, int64_t wi
 char* dflash_cross_entropy(const at::Tensor* logits, const at::Tensor* label, const at::Tensor* weight, at::Tensor** loss,
                            at::Tensor** best) noexcept;
 
+// ---- libtorch's attention (attention.cpp) ----------------------------------------------------------------------------
+
+struct DflashAttention {
+  bool math;
+  bool flash;
+  bool efficient;
+  bool cudnn;
+};
+
+// For the whole process.
+char* dflash_attention_allow(DflashAttention kernels) noexcept;
+char* dflash_attention_allowed(DflashAttention* out) noexcept;
+
 // ---- the optimizer (optimizer.cpp) ----------------------------------------------------------------------------------
 
 struct DflashAdamW {

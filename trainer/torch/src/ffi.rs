@@ -3,8 +3,8 @@
 use std::ffi::{CStr, c_char, c_void};
 
 pub(crate) use crate::raw::{
-    RawAdamW, RawAdamWLists, RawAllocator, RawEvent, RawGloo, RawKernel, RawMember, RawRendezvous, RawStore, RawStream,
-    RawTensor, RawThread, RawTrace, RawWatch,
+    RawAdamW, RawAdamWLists, RawAllocator, RawAttention, RawEvent, RawGloo, RawKernel, RawMember, RawRendezvous,
+    RawStore, RawStream, RawTensor, RawThread, RawTrace, RawWatch,
 };
 use crate::{Result, TorchError};
 
@@ -101,6 +101,9 @@ unsafe extern "C" {
         loss: Made,
         best: Made,
     ) -> Words;
+
+    pub(crate) fn dflash_attention_allow(kernels: RawAttention) -> Words;
+    pub(crate) fn dflash_attention_allowed(out: *mut RawAttention) -> Words;
 
     pub(crate) fn dflash_norm_of_all(tensors: *const *const RawTensor, count: usize, out: Made) -> Words;
     pub(crate) fn dflash_forget_gradient(tensor: *mut RawTensor) -> Words;

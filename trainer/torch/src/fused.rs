@@ -14,10 +14,22 @@ use crate::ffi::{self, RawTensor, answer};
 use crate::kernels;
 
 static ENABLED: AtomicBool = AtomicBool::new(true);
+static ATTENDS: AtomicBool = AtomicBool::new(true);
 
 /// Switches our own kernels on (as they are) or off, for the whole process: to compare them with the plain operators.
 pub fn enable_kernels(on: bool) {
     ENABLED.store(on, Ordering::Relaxed);
+}
+
+/// Switches [`attend`] alone on (as it is) or off, for the whole process: attention is libtorch's then.
+pub fn enable_attend(on: bool) {
+    ATTENDS.store(on, Ordering::Relaxed);
+}
+
+/// Whether [`attend`] is to work on tensors of this kind on this device.
+#[must_use]
+pub fn attends(kind: Kind, device: Device) -> bool {
+    ATTENDS.load(Ordering::Relaxed) && runs(kind, device)
 }
 
 /// Whether our own kernels can work on `x`: bfloat16 on a GPU that they are made for, and not switched off.

@@ -8,6 +8,7 @@
 //! CUDA. On a machine without a GPU each call is there and fails with a text that says what is missing.
 
 mod allocator;
+mod attention;
 mod capture;
 mod current;
 mod device;
@@ -32,6 +33,7 @@ mod tensor;
 mod trace;
 
 pub use allocator::{AllocatorCounters, CachingAllocator};
+pub use attention::{AttentionKernels, allow_attention, allowed_attention};
 pub use capture::{prepare_capture, start_capture, stop_capture};
 pub use current::CurrentStream;
 pub use device::{free_memory, gpu_count};

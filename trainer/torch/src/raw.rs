@@ -29,6 +29,16 @@ pub(crate) struct RawAllocator {
     pub active_bytes: i64,
 }
 
+/// Kernels of libtorch's attention.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RawAttention {
+    pub math: bool,
+    pub flash: bool,
+    pub efficient: bool,
+    pub cudnn: bool,
+}
+
 /// A thread of a capture.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

@@ -2,6 +2,7 @@
 
 mod absent;
 mod allocator;
+mod attention;
 mod capture;
 mod capture_gpu;
 mod events;
