@@ -27,6 +27,16 @@ fn a_run_against_itself_is_clean_in_every_form() {
 }
 
 #[test]
+fn a_run_without_its_rows_names_the_file_that_is_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = recorded_run(dir.path(), "a", 1.0);
+    std::fs::remove_file(run.iterations_csv()).unwrap();
+    let said = dflash(dir.path(), &["diff", run.path().to_str().unwrap(), run.path().to_str().unwrap()]);
+    assert_eq!(said.code, Some(2), "{}", said.stdout);
+    assert!(said.stderr.contains("iterations.csv: cannot read it"), "{}", said.stderr);
+}
+
+#[test]
 fn one_stages_csv_a_side_is_inconclusive() {
     let dir = tempfile::tempdir().unwrap();
     recorded_run(dir.path(), "a", 1.0);

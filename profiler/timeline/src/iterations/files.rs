@@ -51,7 +51,8 @@ impl IterationsFile {
                 // It has been packed since it was listed.
                 Err(e) if e.kind() == ErrorKind::NotFound => {
                     let packed = parts::packed(&self.path);
-                    (File::open(&packed).map_err(io(&packed))?, packed)
+                    let Ok(file) = File::open(&packed) else { return Err(io(&self.path)(e)) };
+                    (file, packed)
                 }
                 opened => (opened.map_err(io(&self.path))?, self.path),
             },
