@@ -8,7 +8,7 @@ use crate::varint::{ROOM, Room, unzigzag};
 use crate::visit::Visit;
 
 /// Bytes of a sample's value by its tag, and which bits those are.
-pub(super) const VALUES: [(usize, u64); 8] = [
+const VALUES: [(usize, u64); 8] = [
     (0, 0),
     (1, 0xff),
     (2, 0xffff),
@@ -18,6 +18,21 @@ pub(super) const VALUES: [(usize, u64); 8] = [
     (6, 0xffff_ffff_ffff),
     (8, u64::MAX),
 ];
+
+/// The value of a sample with this tag. `last`: the counter's last one of each sort that is told by its difference.
+#[inline]
+pub(super) fn value(tag: u8, input: &mut Room<'_>, last: &mut [i64; 3]) -> f64 {
+    let (length, mask) = VALUES[usize::from(tag & 7)];
+    let number = input.eight(length) & mask;
+    let sort = usize::from(tag >> 4 & 3);
+    match last.get_mut(sort) {
+        None => f64::from_bits(number),
+        Some(last) => {
+            *last = last.wrapping_add(unzigzag(number));
+            *last as f64 / PARTS[sort]
+        }
+    }
+}
 
 impl<V: Visit> Decoder<'_, '_, V> {
     /// Reads samples for as long as they follow each other. Returns how many those were, and what follows them.
@@ -38,16 +53,7 @@ impl<V: Visit> Decoder<'_, '_, V> {
             if tag & tag::SAMPLE_LATE != 0 {
                 since = input.eight(8);
             }
-            let (length, mask) = VALUES[usize::from(tag & 7)];
-            let number = input.eight(length) & mask;
-            let sort = usize::from(tag >> 4 & 3);
-            let value = match last.get_mut(sort) {
-                None => f64::from_bits(number),
-                Some(last) => {
-                    *last = last.wrapping_add(unzigzag(number));
-                    *last as f64 / PARTS[sort]
-                }
-            };
+            let value = value(*tag, &mut input, last);
             time_ns = time_ns.wrapping_add(since.cast_signed());
             rest = rest.get(input.length..)?;
             self.visit.sample(Sample { counter, time_ns, value });

@@ -1,11 +1,10 @@
 //! Readings of counters in version 2. Their table stands in `v2.rs`.
 
 use super::super::Decoder;
-use super::super::sample::VALUES;
-use crate::encode::sample::PARTS;
+use super::super::sample::value;
 use crate::encode::tag;
 use crate::record::{CounterId, Sample};
-use crate::varint::{ROOM, Room, unzigzag};
+use crate::varint::{ROOM, Room};
 use crate::visit::Visit;
 
 impl<V: Visit> Decoder<'_, '_, V> {
@@ -24,16 +23,7 @@ impl<V: Visit> Decoder<'_, '_, V> {
             let local = usize::try_from(input.small()?).ok()?;
             let (counter, last) = (CounterId(*ids.get(local)?), counters.get_mut(local)?);
             let since = if tag & tag::SAMPLE_LATE != 0 { input.eight(8) } else { input.eight(3) & 0xff_ffff };
-            let (length, mask) = VALUES[usize::from(tag & 7)];
-            let number = input.eight(length) & mask;
-            let sort = usize::from(tag >> 4 & 3);
-            let value = match last.get_mut(sort) {
-                None => f64::from_bits(number),
-                Some(last) => {
-                    *last = last.wrapping_add(unzigzag(number));
-                    *last as f64 / PARTS[sort]
-                }
-            };
+            let value = value(tag, &mut input, last);
             time_ns = time_ns.wrapping_add(since.cast_signed());
             self.visit.sample(Sample { counter, time_ns, value });
             rest = rest.get(input.length..)?;
