@@ -1,7 +1,9 @@
 //! Asks the run that is watched, over its control socket, on a thread of its own: an answer may take half a minute.
 
+use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use dflash_reports::control;
 use dflash_reports::text::Look;
@@ -9,6 +11,9 @@ use dflash_reports::timeline::RunDir;
 use dflash_reports::timeline::control::{Answer, Ask, Client, Error};
 
 use crate::state::{CPU_HZ, CPU_SECONDS, Command, KERNEL_ITERATIONS, State};
+
+/// So long an answer stands before another one, or what a request waits for, takes its place.
+const TIME_TO_READ: Duration = Duration::from_secs(2);
 
 /// What is known of a request.
 enum News {
@@ -25,12 +30,13 @@ pub struct Remote {
     sender: Sender<News>,
     news: Receiver<News>,
     under_way: usize,
+    line: Line,
 }
 
 impl Default for Remote {
     fn default() -> Self {
         let (sender, news) = channel();
-        Self { sender, news, under_way: 0 }
+        Self { sender, news, under_way: 0, line: Line::default() }
     }
 }
 
@@ -64,24 +70,50 @@ impl Remote {
         }
     }
 
-    /// Says what has become of the requests; whether there was news.
+    /// Says what has become of the requests; whether there was something to say.
     pub fn tell(&mut self, state: &mut State) -> bool {
-        let mut some = false;
+        let mut opened = false;
         while let Ok(news) = self.news.try_recv() {
-            some = true;
             match news {
-                News::Progress(text) => state.say(text, false),
+                News::Progress(text) => self.line.progress = Some(text),
                 News::Done(command, answer) => {
                     self.under_way = self.under_way.saturating_sub(1);
-                    show(&command, *answer, state);
+                    opened |= matches!(*answer, Answer::Stacks(_));
+                    self.line.answers.extend(shown(&command, *answer, state));
                 }
                 News::Failed(command, text) => {
                     self.under_way = self.under_way.saturating_sub(1);
-                    state.say(format!("{}: {text}", command.words()), true);
+                    self.line.answers.push_back((format!("{}: {text}", command.words()), true));
                 }
             }
         }
-        some
+        // A question hides the line: what is to be said waits until it is answered.
+        let said = if state.prompt.is_none() { self.line.next(Instant::now()) } else { None };
+        let Some((text, bad)) = said else { return opened };
+        state.say(text, bad);
+        true
+    }
+}
+
+/// Several requests share one line: none of their answers may vanish unread.
+#[derive(Default)]
+struct Line {
+    answers: VecDeque<(String, bool)>,
+    /// What a request waits for: only the newest counts.
+    progress: Option<String>,
+    /// When the answer that stands there came.
+    since: Option<Instant>,
+}
+
+impl Line {
+    /// What is to be said now, and whether it is bad.
+    fn next(&mut self, now: Instant) -> Option<(String, bool)> {
+        if self.since.is_some_and(|since| now.duration_since(since) < TIME_TO_READ) {
+            return None;
+        }
+        let answer = self.answers.pop_front();
+        self.since = answer.is_some().then_some(now);
+        answer.or_else(|| self.progress.take().map(|text| (text, false)))
     }
 }
 
@@ -129,17 +161,43 @@ fn request(command: &Command) -> Ask {
     }
 }
 
-fn show(command: &Command, answer: Answer, state: &mut State) {
-    match answer {
+/// Opens what an answer shows over the view; the line that it says, and whether it is bad.
+fn shown(command: &Command, answer: Answer, state: &mut State) -> Option<(String, bool)> {
+    Some(match answer {
         Answer::Stacks(threads) => {
             let text = control::stacks(&threads, Look::default());
             state.open("Stacks", text.lines().map(str::to_owned).collect());
-            state.say(format!("{} threads; Esc closes", threads.len()), false);
+            (format!("{} threads; Esc closes", threads.len()), false)
         }
-        Answer::Cpu(report) => state.say(control::cpu(&report).trim().to_owned(), false),
-        Answer::File(path) => state.say(format!("{}: written to {}", command.words(), path.display()), false),
-        Answer::Done(text) | Answer::Progress(text) => state.say(text, false),
-        Answer::Error(text) => state.say(text, true),
-        Answer::Status(_) => {}
+        Answer::Cpu(report) => (control::cpu(&report).trim().to_owned(), false),
+        Answer::File(path) => (format!("{}: written to {}", command.words(), path.display()), false),
+        Answer::Done(text) | Answer::Progress(text) => (text, false),
+        Answer::Error(text) => (text, true),
+        Answer::Status(_) => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The answer about a checkpoint stood for less than a frame, since a sampling told its progress right after it.
+    #[test]
+    fn no_answer_vanishes_unread() {
+        let mut line = Line { progress: Some("29 s left".to_owned()), ..Line::default() };
+        let began = Instant::now();
+        let at = |milliseconds, line: &mut Line| {
+            line.next(began + Duration::from_millis(milliseconds)).map(|(text, _)| text)
+        };
+        assert_eq!(at(0, &mut line).as_deref(), Some("29 s left"), "progress gives way at once");
+        line.answers.extend([("written".to_owned(), false), ("refused".to_owned(), true)]);
+        line.progress = Some("28 s left".to_owned());
+        assert_eq!(at(10, &mut line).as_deref(), Some("written"));
+        assert_eq!(at(2_000, &mut line), None);
+        assert_eq!(at(2_010, &mut line).as_deref(), Some("refused"));
+        line.progress = Some("26 s left".to_owned());
+        assert_eq!(at(4_000, &mut line), None);
+        assert_eq!(at(4_010, &mut line).as_deref(), Some("26 s left"));
+        assert_eq!(at(4_020, &mut line), None);
     }
 }
