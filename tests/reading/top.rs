@@ -141,7 +141,8 @@ fn a_run_is_asked_from_the_screen() {
     terminal.type_in("C");
     terminal.wait("ask the run for CPU sampling for 30 s?");
     terminal.type_in("y");
-    terminal.wait("asking the run for CPU sampling for 30 s");
+    // What it waits for takes the place of that it was asked.
+    terminal.wait_for("the request", |screen| screen.contains("asking the run") || screen.contains("sampling, "));
     terminal.type_in("T");
     terminal.wait("ask the run for stacks?");
     terminal.type_in("y");
