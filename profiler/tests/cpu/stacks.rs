@@ -88,12 +88,18 @@ fn every_thread_is_there_also_more_than_are_asked_at_once() {
     let recording = Recording::start();
     let (end, ends) = channel::<()>();
     let ends = Arc::new(Mutex::new(ends));
+    let (tell, told) = channel();
     let threads: Vec<_> = (0..300)
         .map(|i| {
-            let ends = Arc::clone(&ends);
-            named(&format!("crowd {i}"), move || drop(ends.lock().map(|ends| ends.recv())))
+            let (ends, tell) = (Arc::clone(&ends), tell.clone());
+            named(&format!("crowd {i}"), move || {
+                tell.send(()).unwrap();
+                drop(ends.lock().map(|ends| ends.recv()));
+            })
         })
         .collect();
+    // A thread takes its name itself, before its body begins.
+    (0..300).for_each(|_| told.recv().unwrap());
     let stacks = recording.profiler.stacks().unwrap();
     drop(end);
     threads.into_iter().for_each(|thread| thread.join().unwrap());
