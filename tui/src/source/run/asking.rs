@@ -113,11 +113,12 @@ mod tests {
         source.poll();
         assert_eq!(source.manifest().trouble, None);
         // What is printed once waits for the answer; nobody listens any more, so that the age is all there is to say.
-        file.set_modified(SystemTime::now() - Duration::from_secs(60)).expect("it can be dated back");
+        std::fs::remove_file(parent.path().join("a.sock")).expect("there is a socket");
+        date(SystemTime::now() - hour);
         let mut printed = RunSource::open(run).expect("it can be opened");
         printed.poll();
         printed.settle(&Look::default());
         let trouble = printed.model(&Look::default()).run.trouble.expect("it says so");
-        assert!(trouble.starts_with("nothing has been recorded for 1 min"), "{trouble}");
+        assert!(trouble.starts_with("nothing has been recorded for 1 h"), "{trouble}");
     }
 }
