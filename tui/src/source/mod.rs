@@ -92,8 +92,10 @@ impl Source {
 
     /// Waits for what `look` asks for.
     pub fn settle(&mut self, look: &Look) {
-        if let Self::Run(source) = self {
-            source.settle(look);
+        match self {
+            Self::Run(source) => source.settle(look),
+            Self::Several(source) => source.hear(),
+            Self::Alone(_) => {}
         }
     }
 

@@ -58,6 +58,12 @@ impl SeveralSource {
         changed
     }
 
+    /// Waits for what those runs answer that have been asked why they are silent.
+    pub fn hear(&mut self) {
+        self.runs.iter_mut().for_each(RunSource::hear);
+        self.merge();
+    }
+
     /// Whom to ask: the directory of a run that goes on and the process's rank in it, with the rank that it has here.
     #[must_use]
     pub fn processes(&self) -> Vec<(RunDir, u32)> {

@@ -56,6 +56,13 @@ impl KeptFile {
     pub(super) fn drop_spare(&self) {
         let _ = fs::remove_file(&self.spare);
     }
+
+    /// Removes it if it says nothing.
+    pub(super) fn drop_if_blank(&self) {
+        if fs::read_to_string(&self.path).is_ok_and(|text| text.trim().is_empty()) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
 }
 
 /// Writes a new file and gives it the name.

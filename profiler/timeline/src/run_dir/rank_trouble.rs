@@ -40,6 +40,7 @@ impl RankTrouble {
     /// Gives the room back that was kept: nothing more will be noted.
     pub fn close(&self) {
         self.file.drop_spare();
+        self.file.drop_if_blank();
     }
 }
 
@@ -48,8 +49,8 @@ impl RunDir {
     #[must_use]
     pub fn rank_trouble(&self, rank: u32, attempt: u32) -> RankTrouble {
         let file = KeptFile::new(&self.timeline_dir(), &format!("rank{rank}.trouble.json"));
-        // Without room it may be lost that the disk was full; the recording itself would find none either.
-        let _ = file.keep_spare(ROOM);
+        // Both, since they take turns. Where there is no room for them the recording finds none either.
+        let _ = file.replace(&" ".repeat(ROOM)).and_then(|()| file.keep_spare(ROOM));
         RankTrouble { file, attempt }
     }
 

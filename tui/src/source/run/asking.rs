@@ -36,6 +36,14 @@ impl Asking {
         self.found.clone()
     }
 
+    /// Waits for the answer that is under way, if one is: the last one then.
+    pub(super) fn wait(&mut self) -> Option<String> {
+        if let Some(answer) = self.under_way.take() {
+            self.found = answer.recv().ok().flatten();
+        }
+        self.found.clone()
+    }
+
     fn ask(&mut self, run: &RunDir, manifest: &Manifest, state: State) {
         self.last = Some(Instant::now());
         let (sender, answer) = channel();
@@ -61,6 +69,12 @@ mod tests {
     use super::super::RunSource;
     use crate::state::Look;
 
+    fn heard_at_once(run: &RunDir) -> Option<String> {
+        let mut source = RunSource::open(run.clone()).expect("it can be opened");
+        source.settle(&Look::default());
+        source.manifest().trouble.clone()
+    }
+
     #[test]
     fn a_run_that_is_silent_is_asked_and_its_answer_is_shown() {
         let parent = tempfile::tempdir().expect("a temporary directory");
@@ -74,11 +88,13 @@ mod tests {
             .expect("a block");
         let listener = UnixListener::bind(parent.path().join("a.sock")).expect("a socket");
         thread::spawn(move || {
-            let mut stream = BufReader::new(listener.accept().expect("it is asked").0);
-            stream.read_line(&mut String::new()).expect("a request");
-            let status = Status { trouble: Some("no space left".into()), ..Status::default() };
-            let answer = Answer::Status(Box::new(status)).line();
-            stream.get_mut().write_all(answer.as_bytes()).expect("it hears the answer");
+            for stream in listener.incoming() {
+                let mut stream = BufReader::new(stream.expect("it is asked"));
+                stream.read_line(&mut String::new()).expect("a request");
+                let status = Status { trouble: Some("no space left".into()), ..Status::default() };
+                let answer = Answer::Status(Box::new(status)).line();
+                stream.get_mut().write_all(answer.as_bytes()).expect("it hears the answer");
+            }
         });
         let mut source = RunSource::open(run.clone()).expect("it can be opened");
         source.poll();
@@ -94,6 +110,7 @@ mod tests {
         let model = source.model(&Look::default());
         assert_eq!(model.run.trouble.as_deref(), Some("no space left"));
         assert_eq!(model.losses.problems[0], "the recording is incomplete: no space left");
+        assert_eq!(heard_at_once(&run).as_deref(), Some("no space left"), "a single look waits for the answer");
         file.set_modified(SystemTime::now()).expect("it grows again");
         source.poll();
         assert_eq!(source.manifest().trouble, None);

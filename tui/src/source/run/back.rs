@@ -44,6 +44,14 @@ impl RunSource {
         {
             self.take(reading);
         }
+        self.hear();
+    }
+
+    /// Waits for what the run answers, if it has been asked why it is silent.
+    pub(in crate::source) fn hear(&mut self) {
+        if self.manifest.trouble.is_none() {
+            self.manifest.trouble = self.asking.wait();
+        }
     }
 
     fn take(&mut self, reading: Reading) {
