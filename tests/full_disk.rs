@@ -74,9 +74,11 @@ impl Training {
         }
     }
 
-    /// Passes of the drafter that have begun, as the training says itself.
-    fn passes(&self) -> u64 {
-        let status: serde_json::Value = serde_json::from_str(&self.ask(&["ctl", "status", "--json"])).unwrap();
+    /// Passes of the drafter that have begun, as the training says itself. It is asked again if it did not answer in time.
+    fn passes(&mut self) -> u64 {
+        let is_json = |answer: &str| serde_json::from_str::<serde_json::Value>(answer).is_ok();
+        let answer = self.until(&["ctl", "status", "--json"], is_json);
+        let status: serde_json::Value = serde_json::from_str(&answer).unwrap();
         let lanes = status["status"]["lanes"].as_array().unwrap_or_else(|| panic!("{status}"));
         lanes.iter().find(|lane| lane["name"] == "drafter:0").unwrap()["begun"].as_u64().unwrap()
     }

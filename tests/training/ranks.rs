@@ -3,11 +3,13 @@
 mod ends;
 mod hosts;
 mod learning;
+#[path = "../../trainer/torch/tests/shim/ports.rs"]
+mod ports;
 mod refused;
 
 use super::tiny::Place;
+use ports::free_port;
 use std::fs::{self, File};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -25,7 +27,7 @@ struct Crowd<'a> {
 impl<'a> Crowd<'a> {
     /// Two ranks, each with its own arguments behind `train`.
     fn start(place: &'a Place, arguments: [&[&str]; 2]) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let mut crowd = Self { place, port, children: Vec::new() };
         crowd.children = (0..2).map(|rank| crowd.spawn(rank, arguments[rank])).collect();
         crowd

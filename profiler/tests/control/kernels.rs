@@ -99,12 +99,13 @@ fn the_busiest_lane_is_counted_where_there_is_no_drafter() {
 
 #[test]
 fn one_at_a_time_and_no_file_is_overwritten() {
-    let (run, tracer) = with_tracer(FakeTracer { slow_stop: Duration::from_millis(300), ..FakeTracer::default() });
+    let (run, tracer) = with_tracer(FakeTracer { held: true.into(), ..FakeTracer::default() });
     let _lane = Loop::start(&run.profiler, "drafter:0", SHORT, trained);
     let file = run.profiler.capture_kernels(1).unwrap();
     let said = run.refusal(Ask::Kernels { iterations: 5, wait: true });
     assert!(said.starts_with("a kernel capture runs: ") && said.ends_with("; one at a time"), "{said}");
     assert!(run.profiler.capture_kernels(5).is_err());
+    tracer.held.store(false, Ordering::Relaxed);
     until("the first is written", || file.exists());
     until("and over", || run.profiler.capture_kernels(1).is_ok());
     assert_eq!(tracer.starts.load(Ordering::Relaxed), 2);
@@ -112,10 +113,11 @@ fn one_at_a_time_and_no_file_is_overwritten() {
 
 #[test]
 fn without_wait_the_answer_comes_when_it_has_begun() {
-    let (run, tracer) = with_tracer(FakeTracer { slow_stop: Duration::from_secs(1), ..FakeTracer::default() });
+    let (run, tracer) = with_tracer(FakeTracer { held: true.into(), ..FakeTracer::default() });
     let _lane = Loop::start(&run.profiler, "drafter:0", SHORT, trained);
     let Ok(Answer::File(file)) = run.ask(Ask::Kernels { iterations: 20, wait: false }) else { panic!() };
     assert!(tracer.starts.load(Ordering::Relaxed) == 1 && !file.exists(), "not written yet");
+    tracer.held.store(false, Ordering::Relaxed);
     until("it comes", || file.exists() && KernelWindow::read(&file).is_ok());
 }
 

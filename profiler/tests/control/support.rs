@@ -132,7 +132,8 @@ pub struct FakeTracer {
     pub fail_start: AtomicBool,
     pub fail_stop: AtomicBool,
     pub slow_start: Duration,
-    pub slow_stop: Duration,
+    /// What is traced is written only once this is false again.
+    pub held: AtomicBool,
 }
 
 impl KernelCapture for FakeTracer {
@@ -150,7 +151,7 @@ impl KernelCapture for FakeTracer {
     fn stop(&self, file: &Path) -> Result<(), DeviceError> {
         assert!(self.running.swap(false, Ordering::Relaxed), "stopped without a start");
         assert!(!file.exists(), "the name is free");
-        thread::sleep(self.slow_stop);
+        until("the test lets it write", || !self.held.load(Ordering::Relaxed));
         if self.fail_stop.load(Ordering::Relaxed) {
             return Err(DeviceError("the disk is full".into()));
         }

@@ -1,6 +1,7 @@
 //! What threads do now.
 
 use std::io::{Read, pipe};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
@@ -8,18 +9,25 @@ use std::time::{Duration, Instant};
 
 use dflash_profiler::{Kind, ThreadStack, begin_iteration, span};
 
-use crate::support::{Recording, until};
+use crate::support::{PATIENCE, Recording};
 
 fn named(name: &str, body: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
     thread::Builder::new().name(name.into()).spawn(body).unwrap()
 }
 
-/// The thread, once it sleeps.
-fn sleeping(recording: &Recording, name: &str) -> ThreadStack {
-    let stacks = || recording.profiler.stacks().unwrap();
-    let asleep = |stacks: &[ThreadStack]| stacks.iter().any(|s| s.name == name && s.state == "sleeping");
-    until(|| asleep(&stacks()));
-    stacks().into_iter().find(|s| s.name == name).unwrap()
+/// The thread, once it sleeps in a function. On a busy machine it gets there late, and may not answer in time when it is
+/// asked.
+fn sleeping(recording: &Recording, name: &str, function: &str) -> ThreadStack {
+    let begin = Instant::now();
+    loop {
+        let stack = recording.profiler.stacks().unwrap().into_iter().find(|s| s.name == name);
+        let is_in = |s: &ThreadStack| s.frames.iter().any(|f| f.contains(function));
+        if let Some(stack) = stack.clone().filter(|s| s.state == "sleeping" && is_in(s)) {
+            return stack;
+        }
+        assert!(begin.elapsed() < PATIENCE, "it never sleeps in {function}: {stack:#?}");
+        thread::sleep(Duration::from_millis(2));
+    }
 }
 
 #[inline(never)]
@@ -43,7 +51,7 @@ fn a_waiting_thread_shows_its_spans_and_how_long() {
     let begun = told.recv().unwrap();
     thread::sleep(Duration::from_millis(50));
     let at_least = begun.elapsed();
-    let stack = sleeping(&recording, "waits");
+    let stack = sleeping(&recording, "waits", "waits_for_the_queue");
     let at_most = begun.elapsed() + Duration::from_secs(5);
     drop(end);
     thread.join().unwrap();
@@ -61,7 +69,8 @@ fn threads_that_wait_in_every_way_answer() {
     let (lock, signal) = (Arc::new(Mutex::new(())), Arc::new((Mutex::new(false), Condvar::new())));
     let held = lock.lock().unwrap();
     let (mut from, to) = pipe().unwrap();
-    let (for_lock, for_signal) = (Arc::clone(&lock), Arc::clone(&signal));
+    let over = Arc::<AtomicBool>::default();
+    let (for_lock, for_signal, for_sleep) = (Arc::clone(&lock), Arc::clone(&signal), Arc::clone(&over));
     let threads = [
         named("mutex", move || drop(for_lock.lock())),
         named("condvar", move || {
@@ -69,15 +78,19 @@ fn threads_that_wait_in_every_way_answer() {
             drop(for_signal.1.wait_while(guard, |over| !*over));
         }),
         named("read", move || drop(from.read(&mut [0]))),
-        named("sleep", || thread::sleep(Duration::from_millis(1_500))),
+        named("sleep", move || {
+            while !for_sleep.load(Ordering::Relaxed) {
+                thread::sleep(Duration::from_millis(100));
+            }
+        }),
     ];
     for (name, function) in [("mutex", "lock_contended"), ("condvar", "wait"), ("read", "read"), ("sleep", "sleep")] {
-        let stack = sleeping(&recording, name);
-        assert!(stack.frames.iter().any(|f| f.contains(function)), "{stack:#?}");
+        let stack = sleeping(&recording, name, function);
         assert!(stack.frames.len() > 3 && stack.note.is_none(), "{stack:#?}");
         assert_eq!((stack.lane, stack.spans.len()), (None, 0));
     }
     drop((held, to));
+    over.store(true, Ordering::Relaxed);
     *signal.0.lock().unwrap() = true;
     signal.1.notify_all();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
@@ -88,12 +101,18 @@ fn every_thread_is_there_also_more_than_are_asked_at_once() {
     let recording = Recording::start();
     let (end, ends) = channel::<()>();
     let ends = Arc::new(Mutex::new(ends));
+    let (tell, told) = channel();
     let threads: Vec<_> = (0..300)
         .map(|i| {
-            let ends = Arc::clone(&ends);
-            named(&format!("crowd {i}"), move || drop(ends.lock().map(|ends| ends.recv())))
+            let (ends, tell) = (Arc::clone(&ends), tell.clone());
+            named(&format!("crowd {i}"), move || {
+                tell.send(()).unwrap();
+                drop(ends.lock().map(|ends| ends.recv()));
+            })
         })
         .collect();
+    // A thread takes its name itself, before its body begins.
+    (0..300).for_each(|_| told.recv().unwrap());
     let stacks = recording.profiler.stacks().unwrap();
     drop(end);
     threads.into_iter().for_each(|thread| thread.join().unwrap());
@@ -121,7 +140,7 @@ fn a_stack_that_is_too_deep_says_so() {
     let thread = named("dives", move || {
         dives(2_000, &|| assert!(ends.recv().is_err()));
     });
-    let stack = sleeping(&recording, "dives");
+    let stack = sleeping(&recording, "dives", "dives");
     drop(end);
     thread.join().unwrap();
     assert!(stack.note.as_deref().is_some_and(|note| note.contains("128")), "{stack:?}");

@@ -10,6 +10,9 @@ use dflash_profiler::{CpuReport, Options, Profiler};
 
 use crate::profile::{Sample, read};
 
+/// How long anything may take on a machine that does other things too.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Sampling and the level are the process's, so one test records at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
@@ -72,7 +75,7 @@ fn dflash_cpu_ns() -> u64 {
 pub fn until(holds: impl Fn() -> bool) {
     let begin = Instant::now();
     while !holds() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "it never came to that");
+        assert!(begin.elapsed() < PATIENCE, "it never came to that");
         std::thread::sleep(Duration::from_millis(2));
     }
 }

@@ -35,6 +35,8 @@ struct Seen {
     /// Time in the sleeps that were planted outside of every span, and in drafter.loss.
     planted: [Duration; 2],
     stats: Vec<Stat>,
+    /// How far the recorded iterations' sum is from the wall time, as a share of it.
+    off: f64,
 }
 
 fn drafter(queue: &Receiver<usize>, outside: Duration, in_loss: Duration) -> Seen {
@@ -55,7 +57,7 @@ fn drafter(queue: &Receiver<usize>, outside: Duration, in_loss: Duration) -> See
         work(1);
         planted[1] += sleep(in_loss);
     }
-    Seen { wall: begin.elapsed(), planted, stats: take_stats() }
+    Seen { wall: begin.elapsed(), planted, stats: take_stats(), off: f64::NAN }
 }
 
 /// Sleeps; how long it really took, which on a busy machine is longer.
@@ -77,6 +79,20 @@ impl Seen {
     }
 }
 
+/// A thread that is put aside between two spans or two iterations has time that nothing covers: a busy machine may do that
+/// once, or twice, but what is wrong is so each time.
+fn one_of_three(outside: Duration, in_loss: Duration, is_right: impl Fn(&Seen) -> bool) {
+    let mut wrong = Vec::new();
+    for _ in 0..3 {
+        let seen = train(outside, in_loss);
+        if seen.off < 0.005 && is_right(&seen) {
+            return;
+        }
+        wrong.push(format!("{:?}; off by {}: {:?}", seen.planted, seen.off, seen.stats));
+    }
+    panic!("{wrong:#?}");
+}
+
 /// Runs both loops on threads of their own, and checks all sums.
 fn train(outside: Duration, in_loss: Duration) -> Seen {
     let recording = Recording::start(Level::Stages);
@@ -91,20 +107,18 @@ fn train(outside: Duration, in_loss: Duration) -> Seen {
         drafter(&take, outside, in_loss)
     });
     producer.join().unwrap();
-    let seen = consumer.join().unwrap();
-    check_sums(&recording, &seen);
+    let mut seen = consumer.join().unwrap();
+    let recorded = check_sums(&recording, &seen);
+    seen.off = (recorded as f64 / seen.wall.as_nanos() as f64 - 1.0).abs();
     seen
 }
 
-/// The timeline, iterations.csv, the lane's own stats and the independent clock say the same.
-fn check_sums(recording: &Recording, seen: &Seen) {
+/// The timeline, iterations.csv and the lane's own stats say the same; nanoseconds of all iterations.
+fn check_sums(recording: &Recording, seen: &Seen) -> u64 {
     let (timeline, _) = recording.finish();
     let lane = timeline.lanes.iter().position(|l| l.name == "drafter:0").unwrap() as u32;
     let of_lane = timeline.iterations.iter().filter(|i| i.lane.0 == lane);
     let recorded: u64 = of_lane.map(|i| i.duration_ns).sum();
-    let off = (recorded as f64 / seen.wall.as_nanos() as f64 - 1.0).abs();
-    assert!(off < 0.005, "iterations sum to {recorded} ns, the loop took {:?}", seen.wall);
-
     let rows = read_iterations(&recording.run.iterations_csv()).unwrap();
     let sum = |stage: &str| -> u64 {
         rows.iter().filter(|r| r.lane == "drafter:0" && r.stage == stage).filter_map(|r| r.host_ns).sum()
@@ -118,30 +132,33 @@ fn check_sums(recording: &Recording, seen: &Seen) {
         assert!((by_lane - by_writer).abs() < 0.001 * recorded as f64, "{stat:?}, iterations.csv: {by_writer} ns");
         assert_eq!(stat.count, STEPS as u64);
     }
+    recorded
 }
 
 #[test]
 fn iterations_add_up_to_the_wall_time_and_residue_is_small() {
-    let seen = train(Duration::ZERO, Duration::ZERO);
-    let (residue, total) = (seen.mean_ms("residue"), seen.mean_ms("total"));
-    assert!(residue < 0.02 * total, "{residue} ms of {total}");
-    assert!(seen.mean_ms("drafter.wait") > 0.1, "the target is the slower side");
+    one_of_three(Duration::ZERO, Duration::ZERO, |seen| {
+        let waits_for_the_slower_target = seen.mean_ms("drafter.wait") > 0.1;
+        seen.mean_ms("residue") < 0.02 * seen.mean_ms("total") && waits_for_the_slower_target
+    });
 }
 
 #[test]
 fn a_sleep_outside_every_span_is_residue() {
-    let seen = train(PLANTED, Duration::ZERO);
-    let (residue, planted) = (seen.mean_ms("residue"), seen.planted_ms(0));
-    assert!(planted >= 20.0 && (residue - planted).abs() < 0.02 * planted, "{residue} ms, planted {planted}");
-    assert!(seen.mean_ms("drafter.loss") < residue / 2.0);
+    one_of_three(PLANTED, Duration::ZERO, |seen| {
+        let (residue, planted) = (seen.mean_ms("residue"), seen.planted_ms(0));
+        assert!(planted >= 20.0, "planted {planted} ms");
+        (residue - planted).abs() < 0.02 * planted && seen.mean_ms("drafter.loss") < residue / 2.0
+    });
 }
 
 #[test]
 fn a_sleep_inside_a_stage_is_that_stage() {
-    let seen = train(Duration::ZERO, PLANTED);
-    let (loss, planted) = (seen.mean_ms("drafter.loss"), seen.planted_ms(1));
-    assert!(planted >= 20.0 && loss > planted && loss < 1.5 * planted, "{loss} ms, planted {planted}");
-    assert!(seen.mean_ms("residue") < 0.02 * planted);
+    one_of_three(Duration::ZERO, PLANTED, |seen| {
+        let (loss, planted) = (seen.mean_ms("drafter.loss"), seen.planted_ms(1));
+        assert!(planted >= 20.0 && loss > planted, "{loss} ms, planted {planted}");
+        loss < 1.5 * planted && seen.mean_ms("residue") < 0.02 * planted
+    });
 }
 
 #[test]

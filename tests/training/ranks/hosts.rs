@@ -3,10 +3,10 @@
 
 use super::super::resume::state;
 use super::super::tiny::Place;
+use super::ports::free_port;
 use super::{PATIENCE, checkpoint, place, single};
 use std::fs;
 use std::io::Write;
-use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -50,7 +50,7 @@ fn torchrun_starts_two_processes_that_learn_as_one() {
         return skipped("torchrun_starts_two_processes_that_learn_as_one", "there is no torchrun on the PATH");
     }
     let place = place();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let port = free_port().to_string();
     let mut torchrun = Command::new("torchrun");
     torchrun.args(["--no-python", "--nproc-per-node", "2", "--master-port", &port]);
     torchrun.args([env!("CARGO_BIN_EXE_dflash"), "train", "ranks.toml"]).args(ONE_THREAD);

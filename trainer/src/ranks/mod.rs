@@ -14,7 +14,7 @@ mod launch;
 mod link;
 mod meet;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod wire;
 
 pub use clock::ClockOffset;

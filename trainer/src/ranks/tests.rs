@@ -1,9 +1,11 @@
 //! Ranks of one process: each would be one, but they do not mind. Real processes: tests/training/ranks.rs of the command.
 
 mod ends;
+#[path = "../../torch/tests/shim/ports.rs"]
+pub(crate) mod ports;
 
 use super::*;
-use std::net::TcpListener;
+use ports::free_port;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
@@ -11,7 +13,7 @@ use std::time::Instant;
 const PATIENT: Patience = Patience::new(Duration::from_secs(60), Duration::from_secs(30));
 
 fn launches(size: usize) -> Vec<Launch> {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let launch = |rank| Launch {
         rank,
         size,

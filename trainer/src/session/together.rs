@@ -159,7 +159,7 @@ impl Observer for Quiet<'_> {
 mod tests {
     use super::*;
     use crate::ranks::Launch;
-    use std::net::TcpListener;
+    use crate::ranks::tests::ports::free_port;
     use std::sync::Mutex;
 
     #[derive(Default)]
@@ -175,7 +175,7 @@ mod tests {
 
     /// Two ranks of this process, each with what it is asked to do.
     fn both<T: Send>(work: impl Fn(Together) -> T + Sync) -> [T; 2] {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         let join = |rank| {
             let (host, prefix) = ("127.0.0.1".to_owned(), "t/".to_owned());
             let launch = Launch { rank, size: 2, local_rank: rank, host, port, agent_store: false, prefix };

@@ -1,19 +1,15 @@
 //! Two members of a group; each would be a process, but c10d's classes do not mind.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+use crate::ports::free_port;
 use dflash_torch::{Gloo, Member, Rendezvous, Store};
 use std::iter;
-use std::net::TcpListener;
 use std::thread;
 use std::time::{Duration, Instant};
 use tch::Tensor;
 
 fn rendezvous(server: bool, port: u16, timeout: Duration) -> Rendezvous {
     Rendezvous { host: "127.0.0.1".to_owned(), port, server, prefix: "test/".to_owned(), timeout }
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 #[test]

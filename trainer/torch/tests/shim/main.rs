@@ -12,5 +12,6 @@ mod gradient;
 mod group;
 mod nccl;
 mod optimizer;
+mod ports;
 mod streams;
 mod support;
