@@ -1,6 +1,7 @@
 //! The command `dflash`, but for what computes: `src/main.rs` and `src/bin/dflash-train` are the two programs made of it.
 //!
-//! The trainer is named nowhere here. What names it is linked against libtorch, which takes 119 MB before `main` begins.
+//! The trainer is named nowhere here. What names it is linked against libtorch, which takes more memory before `main` begins than
+//! `dflash top` may ever take.
 
 pub mod args;
 mod cli;
