@@ -137,11 +137,6 @@ fn a_run_is_asked_from_the_screen() {
     let mut live = Live::start(dir.path());
     terminal.line(&command("--interval 0.2"));
     terminal.wait("alive");
-    // It takes 30 s; its answer is looked for at the end.
-    terminal.type_in("C");
-    terminal.wait("ask the run for CPU sampling for 30 s?");
-    terminal.type_in("y");
-    terminal.wait("asking the run for CPU sampling for 30 s");
     terminal.type_in("T");
     terminal.wait("ask the run for stacks?");
     terminal.type_in("y");
@@ -171,6 +166,11 @@ fn a_run_is_asked_from_the_screen() {
         terminal.type_in("y");
         terminal.wait(answer);
     }
+    // It takes 30 s, and says all the while how many are left.
+    terminal.type_in("C");
+    terminal.wait("ask the run for CPU sampling for 30 s?");
+    terminal.type_in("y");
+    terminal.wait("sampling, ");
     terminal.type_in("8");
     terminal.wait("quite a mark");
     terminal.wait_for("the CPU samples", |screen| screen.contains(" samples"));

@@ -16,10 +16,20 @@ fn signal(run: &Path, name: &str) {
     assert!(Command::new("kill").args([name, &pid]).status().unwrap().success());
 }
 
+/// The same command, started by another one.
+fn started_by(place: &Place, starter: &[&str]) -> impl FnOnce(&mut Command) {
+    move |command| {
+        let mut outer = Command::new(starter[0]);
+        outer.args(&starter[1..]).arg(command.get_program()).args(command.get_args()).current_dir(place.path("."));
+        *command = outer;
+    }
+}
+
 #[test]
 fn a_training_whose_terminal_is_gone_ends_with_129_and_keeps_what_it_has_learnt() {
     let place = Place::new();
-    let training = Training::start(&place);
+    // Whoever runs the tests may have told them to stay.
+    let training = Training::with(&place, started_by(&place, &["env", "--default-signal=HUP"]));
     let run = training.run.clone();
     // The kernel tells of it, and then the shell.
     signal(&run, "-HUP");
@@ -32,14 +42,7 @@ fn a_training_whose_terminal_is_gone_ends_with_129_and_keeps_what_it_has_learnt(
 #[test]
 fn under_nohup_it_goes_on() {
     let place = Place::new();
-    let mut training = Training::with(&place, |command| {
-        let program = command.get_program().to_owned();
-        let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
-        let mut shell = Command::new("sh");
-        shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(program).args(arguments);
-        shell.current_dir(place.path("."));
-        *command = shell;
-    });
+    let mut training = Training::with(&place, started_by(&place, &["sh", "-c", "trap '' HUP; exec \"$0\" \"$@\""]));
     signal(&training.run, "-HUP");
     training.wait_for_a_step();
     training.wait_for_a_step();

@@ -233,6 +233,9 @@ fn auto_goes_on_with_what_is_unfinished() {
     // As a run looks whose machine was lost after the last checkpoint: only its end is left to do.
     let path = second.join("run.json");
     let lost = || fs::write(&path, fs::read_to_string(&path).unwrap().replace("\"finished\"", "\"running\"")).unwrap();
+    let mut evaluated = manifest(&second);
+    evaluated["results"]["tau"] = 1.5.into();
+    fs::write(&path, evaluated.to_string()).unwrap();
     lost();
     let export = second.join("checkpoints/export");
     let drafter = fs::read(export.join("model.safetensors")).unwrap();
@@ -240,11 +243,13 @@ fn auto_goes_on_with_what_is_unfinished() {
     assert_eq!(train(&place, &auto), second);
     assert_eq!(fs::read(export.join("model.safetensors")).unwrap(), drafter);
     assert_eq!((&manifest(&second)["state"], &manifest(&second)["attempt"]), (&"finished".into(), &1.into()));
+    assert_eq!(manifest(&second)["results"]["tau"], 1.5, "the same drafter");
     let again = ["train", "--resume", second.to_str().unwrap()];
     assert!(place.fails(2, &again).contains("has made all its 12 steps"));
     lost();
     let longer = train(&place, &["tiny.toml", "--resume", "auto", "--steps", "14"]);
     assert_eq!(longer, second);
     assert_eq!(steps(&second), ["export", "step-000012", "step-000014"]);
+    assert_eq!(manifest(&second)["results"].get("tau"), None, "another drafter");
     assert!(place.fails(2, &["train", "--resume", "auto"]).contains("needs a configuration"));
 }

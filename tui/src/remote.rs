@@ -25,10 +25,14 @@ enum News {
     Failed(Command, String),
 }
 
+/// Requests are numbered.
+type Numbered<T> = (u64, T);
+
 /// Requests under way.
 pub struct Remote {
-    sender: Sender<News>,
-    news: Receiver<News>,
+    sender: Sender<Numbered<News>>,
+    news: Receiver<Numbered<News>>,
+    asked: u64,
     under_way: usize,
     line: Line,
 }
@@ -36,7 +40,7 @@ pub struct Remote {
 impl Default for Remote {
     fn default() -> Self {
         let (sender, news) = channel();
-        Self { sender, news, under_way: 0, line: Line::default() }
+        Self { sender, news, asked: 0, under_way: 0, line: Line::default() }
     }
 }
 
@@ -51,9 +55,10 @@ impl Remote {
         if !all {
             processes.truncate(1);
         }
-        let sender = self.sender.clone();
+        self.asked += 1;
+        let (sender, number) = (self.sender.clone(), self.asked);
         let asked = thread::Builder::new().name("dflash-ask".to_owned()).spawn(move || {
-            let mut progress = |text: &str| drop(sender.send(News::Progress(text.to_owned())));
+            let mut progress = |text: &str| drop(sender.send((number, News::Progress(text.to_owned()))));
             let news = match ask(&processes, &command, &mut progress) {
                 Ok(answer) => News::Done(command, Box::new(answer)),
                 Err(Error::Elsewhere { host }) => {
@@ -62,7 +67,7 @@ impl Remote {
                 Err(error) => News::Failed(command, error.to_string()),
             };
             // The view may have ended meanwhile.
-            drop(sender.send(news));
+            drop(sender.send((number, news)));
         });
         match asked {
             Ok(_) => self.under_way += 1,
@@ -73,19 +78,20 @@ impl Remote {
     /// Says what has become of the requests; whether there was something to say.
     pub fn tell(&mut self, state: &mut State) -> bool {
         let mut opened = false;
-        while let Ok(news) = self.news.try_recv() {
-            match news {
-                News::Progress(text) => self.line.progress = Some(text),
+        while let Ok((number, news)) = self.news.try_recv() {
+            let answer = match news {
+                News::Progress(text) => {
+                    self.line.progress = Some((number, text));
+                    continue;
+                }
                 News::Done(command, answer) => {
-                    self.under_way = self.under_way.saturating_sub(1);
                     opened |= matches!(*answer, Answer::Stacks(_));
-                    self.line.answers.extend(shown(&command, *answer, state));
+                    shown(&command, *answer, state)
                 }
-                News::Failed(command, text) => {
-                    self.under_way = self.under_way.saturating_sub(1);
-                    self.line.answers.push_back((format!("{}: {text}", command.words()), true));
-                }
-            }
+                News::Failed(command, text) => Some((format!("{}: {text}", command.words()), true)),
+            };
+            self.under_way = self.under_way.saturating_sub(1);
+            self.line.ended(number, answer);
         }
         // A question hides the line: what is to be said waits until it is answered.
         let said = if state.prompt.is_none() { self.line.next(Instant::now()) } else { None };
@@ -100,12 +106,18 @@ impl Remote {
 struct Line {
     answers: VecDeque<(String, bool)>,
     /// What a request waits for: only the newest counts.
-    progress: Option<String>,
+    progress: Option<Numbered<String>>,
     /// When the answer that stands there came.
     since: Option<Instant>,
 }
 
 impl Line {
+    /// A request has come to its end: it waits for nothing any more.
+    fn ended(&mut self, number: u64, answer: Option<(String, bool)>) {
+        self.progress.take_if(|(of, _)| *of == number);
+        self.answers.extend(answer);
+    }
+
     /// What is to be said now, and whether it is bad.
     fn next(&mut self, now: Instant) -> Option<(String, bool)> {
         if self.since.is_some_and(|since| now.duration_since(since) < TIME_TO_READ) {
@@ -113,7 +125,7 @@ impl Line {
         }
         let answer = self.answers.pop_front();
         self.since = answer.is_some().then_some(now);
-        answer.or_else(|| self.progress.take().map(|text| (text, false)))
+        answer.or_else(|| self.progress.take().map(|(_, text)| (text, false)))
     }
 }
 
@@ -184,20 +196,22 @@ mod tests {
     /// The answer about a checkpoint stood for less than a frame, since a sampling told its progress right after it.
     #[test]
     fn no_answer_vanishes_unread() {
-        let mut line = Line { progress: Some("29 s left".to_owned()), ..Line::default() };
+        let progress = |number, text: &str| Some((number, text.to_owned()));
+        let mut line = Line { progress: progress(1, "29 s left"), ..Line::default() };
         let began = Instant::now();
         let at = |milliseconds, line: &mut Line| {
             line.next(began + Duration::from_millis(milliseconds)).map(|(text, _)| text)
         };
         assert_eq!(at(0, &mut line).as_deref(), Some("29 s left"), "progress gives way at once");
-        line.answers.extend([("written".to_owned(), false), ("refused".to_owned(), true)]);
-        line.progress = Some("28 s left".to_owned());
+        line.progress = progress(2, "it is being written");
+        line.ended(2, Some(("written".to_owned(), false)));
+        line.ended(3, Some(("refused".to_owned(), true)));
         assert_eq!(at(10, &mut line).as_deref(), Some("written"));
         assert_eq!(at(2_000, &mut line), None);
         assert_eq!(at(2_010, &mut line).as_deref(), Some("refused"));
-        line.progress = Some("26 s left".to_owned());
-        assert_eq!(at(4_000, &mut line), None);
-        assert_eq!(at(4_010, &mut line).as_deref(), Some("26 s left"));
-        assert_eq!(at(4_020, &mut line), None);
+        assert_eq!(at(4_010, &mut line), None, "what has ended waits for nothing");
+        line.progress = progress(1, "26 s left");
+        assert_eq!(at(4_020, &mut line).as_deref(), Some("26 s left"));
+        assert_eq!(at(4_030, &mut line), None);
     }
 }

@@ -17,8 +17,10 @@ fn child(ignores_the_flag: bool) -> Child {
 fn child_after(before: &str, ignores_the_flag: bool) -> Child {
     let me = std::env::current_exe().unwrap();
     let mode = if ignores_the_flag { "ignore" } else { "obey" };
-    let mut command = Command::new("sh");
-    command.args(["-c", &format!("{before}; exec \"$0\" --exact child_of_the_others --nocapture")]).arg(me);
+    // Whoever runs the tests may have told them to ignore a hang-up.
+    let mut command = Command::new("env");
+    let script = format!("{before}; exec \"$0\" --exact child_of_the_others --nocapture");
+    command.args(["--default-signal=HUP", "sh", "-c", &script]).arg(me);
     command.env(CHILD, mode).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();

@@ -67,7 +67,7 @@ impl Assembler {
         window: Option<Window>,
         visit: &mut impl Visit,
     ) {
-        let count = |timeline: &Timeline| timeline.names.len() + timeline.lanes.len() + timeline.counters.len();
+        let count = |t: &Timeline| t.names.len() + t.lanes.len() + t.counters.len() + t.streams.len();
         let before = count(&self.timeline);
         let (tasks, mut bad) = self.tasks(batch, window);
         if count(&self.timeline) > before {

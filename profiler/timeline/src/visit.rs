@@ -8,7 +8,7 @@ use crate::timeline::Timeline;
 ///
 /// Ids are those of the [`Timeline`] that [`texts`](Self::texts) shows and that [`visit`](crate::visit) returns.
 pub trait Visit {
-    /// Names, lanes or counters have come that the records after this call may use.
+    /// Names, lanes, counters or streams have come that the records after this call may use.
     fn texts(&mut self, timeline: &Timeline) {
         let _ = timeline;
     }

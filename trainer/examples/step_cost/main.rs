@@ -1,12 +1,13 @@
 //! What instrumentation costs a training step on a GPU, and what torch's own profiler costs the same step.
 //!
-//! `step_cost SHAPE ROUNDS STEPS DIR [fine|pairs]`: a drafter of Qwen3's shapes (`8b` or `0.6b`) learns from random hidden states. A
+//! `step_cost SHAPE ROUNDS STEPS DIR [fine|pairs [WARM]]`: a drafter of Qwen3's shapes (`8b` or `0.6b`) learns from random hidden states. A
 //! round times `STEPS` steps in each mode, in random order: `off` (no profiler), `stages` and `layers` (everything on:
 //! spans, device times, allocator, NVML and process samplers, writer), and in every fourth round `kineto` (torch's
 //! profiler, CPU and CUDA). With `fine` one profiler runs throughout and its level changes every other step, of which the
 //! second is timed: for steps whose time wanders more between blocks than instrumentation costs; what the resting threads
 //! of the profiler cost is then not in it. With `pairs` a round is four short blocks, off, stages, stages, off or the other way
-//! round, each with a profiler of its own or none at all: what drifts in a line cancels out, and everything is in it.
+//! round, each with a profiler of its own or none at all: what drifts in a line cancels out, and everything is in it. Each
+//! block's first `WARM` steps (a quarter of `STEPS`) are not timed: a training begins its profiler once, not every few steps.
 //! Recordings go to `DIR`. Prints a table in Markdown: tokens/s, and the cost of each mode with its 95 % interval over the
 //! rounds.
 
@@ -50,6 +51,8 @@ struct Bench {
     device: Device,
     made: usize,
     steps: usize,
+    /// Steps before those that are timed.
+    warm: usize,
     runs: PathBuf,
 }
 
@@ -58,16 +61,18 @@ type Round = [Option<f64>; MODES.len()];
 
 fn main() -> Result<(), Error> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (arguments, way) = match &arguments[..] {
-        [rest @ .., last] if last == "fine" || last == "pairs" => (rest, last.as_str()),
-        all => (all, "blocks"),
+    let (arguments, way, warm) = match &arguments[..] {
+        [rest @ .., last] if last == "fine" || last == "pairs" => (rest, last.as_str(), None),
+        [rest @ .., way, warm] if way == "pairs" => (rest, "pairs", Some(warm.parse()?)),
+        all => (all, "blocks", None),
     };
     let [shape, rounds, steps, runs] = arguments else {
-        return Err("usage: step_cost 8b|0.6b ROUNDS STEPS DIR [fine|pairs]".into());
+        return Err("usage: step_cost 8b|0.6b ROUNDS STEPS DIR [fine|pairs [WARM]]".into());
     };
     let (rounds, steps): (usize, usize) = (rounds.parse()?, steps.parse()?);
     let device = dflash_trainer::device::resolve(DeviceChoice::Auto)?;
     let mut bench = Bench::new(shape, device, steps, Path::new(runs))?;
+    bench.warm = warm.unwrap_or(bench.warm);
     for _ in 0..5 {
         bench.steps(3);
     }
@@ -99,7 +104,8 @@ impl Bench {
         let head = (rows(vocabulary, width), rows(vocabulary, width));
         let mut step = DrafterStep::new(&settings, drafter, head, std::iter::empty(), 1);
         step.watch_stream();
-        Ok(Self { step, taps, ids, device, made: 0, steps, runs: runs.to_owned() })
+        let (warm, runs) = ((steps / 4).max(1), runs.to_owned());
+        Ok(Self { step, taps, ids, device, made: 0, steps, warm, runs })
     }
 
     /// Rounds of blocks, each with a profiler of its own.
@@ -139,7 +145,7 @@ impl Bench {
 
     /// Rounds of single steps under one profiler.
     fn fine(&mut self, rounds: usize) -> Result<Vec<Round>, Error> {
-        self.steps = 1;
+        (self.steps, self.warm) = (1, 1);
         let mut rng = StdRng::seed_from_u64(7);
         let (profiler, lane) = self.profiler(Level::Stages, "fine")?;
         let mut all = Vec::new();
@@ -202,9 +208,9 @@ impl Bench {
         Ok((profiler, lane))
     }
 
-    /// One step that is not timed, a few before a block; then the block.
+    /// A few steps that are not timed, one before a single one; then the block.
     fn timed(&mut self) -> f64 {
-        self.steps((self.steps / 4).max(1));
+        self.steps(self.warm);
         let began = Instant::now();
         self.steps(self.steps);
         began.elapsed().as_secs_f64()

@@ -28,11 +28,20 @@ pub(super) fn spawn<'scope, T: Send + 'scope>(
     })
 }
 
-/// What a panic said; of libtorch's messages only what comes before the C++ backtrace.
+/// What this thread's panic said; of libtorch's messages only what comes before the C++ backtrace.
 pub(crate) fn cause_text(cause: &(dyn Any + Send)) -> String {
+    advised(message(cause), STAGE.with(Cell::take))
+}
+
+/// What the panic of a thread said that works at `stage` for a lane and is on none itself.
+pub(super) fn cause_text_at(stage: &'static str, cause: &(dyn Any + Send)) -> String {
+    advised(message(cause), Some(stage))
+}
+
+fn message(cause: &(dyn Any + Send)) -> &str {
     let text = cause.downcast_ref::<String>().map(String::as_str).or_else(|| cause.downcast_ref::<&str>().copied());
     let text = text.unwrap_or("it panicked without a message");
-    advised(text.split("\\nException raised from").next().unwrap_or(text).trim())
+    text.split("\\nException raised from").next().unwrap_or(text).trim()
 }
 
 thread_local! {
@@ -53,12 +62,12 @@ fn note_stages() {
 }
 
 /// Where memory ran out: at what, and what to lower.
-fn advised(text: &str) -> String {
+fn advised(text: &str, stage: Option<&str>) -> String {
     let out = ["out of memory", "can't allocate memory", "not enough memory"].iter().any(|words| text.contains(words));
     if !out {
         return text.to_owned();
     }
-    let stage = STAGE.with(Cell::take).map(|stage| format!(", in {stage}")).unwrap_or_default();
+    let stage = stage.map(|stage| format!(", in {stage}")).unwrap_or_default();
     format!("{text}{stage}; lower [train] batch or anchors, [data] max_length, or [pipeline] hs_queue")
 }
 

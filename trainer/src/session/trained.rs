@@ -90,6 +90,8 @@ fn close(run: &RunDir, trained: &Result<Trained, TrainError>) -> Result<(), Trai
     manifest.state = state;
     manifest.outcome = Some(outcome);
     if let Ok(t) = trained {
+        // Where no step was left to make, the drafter may be the one that an evaluation has been of.
+        let same = t.loop_seconds.is_empty() && manifest.results.get("steps").is_none_or(|was| *was == t.steps);
         manifest.results.insert("steps".to_owned(), t.steps.into());
         // Where no step was left to make, no lane has begun.
         if !t.loop_seconds.is_empty() {
@@ -98,8 +100,9 @@ fn close(run: &RunDir, trained: &Result<Trained, TrainError>) -> Result<(), Trai
                 t.loop_seconds.iter().map(|(lane, s)| (lane.clone(), (*s).into())).collect();
             manifest.results.insert("loop_seconds".to_owned(), loops.into());
         }
-        // What an earlier attempt has found is of another drafter.
-        ["tau", "evaluation"].iter().for_each(|name| drop(manifest.results.remove(*name)));
+        if !same {
+            ["tau", "evaluation"].iter().for_each(|name| drop(manifest.results.remove(*name)));
+        }
         t.evaluation.iter().for_each(|evaluation| note(&mut manifest, evaluation));
     }
     Ok(run.write_manifest(&manifest)?)

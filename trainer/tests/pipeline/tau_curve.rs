@@ -93,6 +93,9 @@ fn a_curve_begins_with_the_longest_goes_on_after_a_failure_and_makes_nothing_twi
 #[test]
 fn a_curve_that_is_out_of_time_stops_its_trainings_and_shows_what_there_is() {
     let place = Place::new();
+    let nothing_yet = place.curve(&["--steps", "99", "--seconds", "1"]);
+    assert!(nothing_yet.status.success(), "{}", said(&nothing_yet));
+    place.calls();
     assert!(place.curve(&["--steps", "3"]).status.success());
     assert_eq!(place.calls().len(), 2);
     let stopped = place.curve(&["--steps", "99 3", "--jobs", "4", "--seconds", "2"]);

@@ -90,10 +90,12 @@ impl Source {
         if let Self::Run(source) = self { source.arrive() } else { false }
     }
 
-    /// Waits for what `look` asks for.
+    /// Waits for what `look` asks for, and for what silent runs say of themselves.
     pub fn settle(&mut self, look: &Look) {
-        if let Self::Run(source) = self {
-            source.settle(look);
+        match self {
+            Self::Run(source) => source.settle(look),
+            Self::Several(source) => source.settle(),
+            Self::Alone(_) => {}
         }
     }
 

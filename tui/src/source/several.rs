@@ -58,6 +58,12 @@ impl SeveralSource {
         changed
     }
 
+    /// Waits for what silent runs say of themselves.
+    pub fn settle(&mut self) {
+        self.runs.iter_mut().for_each(RunSource::hear);
+        self.merge();
+    }
+
     /// Whom to ask: the directory of a run that goes on and the process's rank in it, with the rank that it has here.
     #[must_use]
     pub fn processes(&self) -> Vec<(RunDir, u32)> {

@@ -68,7 +68,9 @@ impl Drift {
         match (before, self.readings.get(after)) {
             (Some((from, a)), Some((to, b))) => {
                 let wide = i128::from;
-                let since = (wide(*b) - wide(*a)) * (wide(ns) - wide(*from)) / (wide(*to) - wide(*from));
+                // A damaged file's readings may be as far apart as numbers of 64 bits can be.
+                let product = (wide(*b) - wide(*a)).saturating_mul(wide(ns) - wide(*from));
+                let since = product / (wide(*to) - wide(*from));
                 // Between two numbers of 64 bits.
                 ns.saturating_add(*a).saturating_add(i64::try_from(since).unwrap_or_default())
             }
@@ -113,5 +115,9 @@ mod tests {
         assert_eq!((drift.at(100), drift.at(200), drift.at(9_000)), (5_100, 5_100, 8_970));
         let far = self::drift(&[(i64::MIN, i64::MAX), (0, i64::MIN), (i64::MAX, i64::MAX)]);
         assert!([i64::MIN, -1, 0, 1, i64::MAX].map(|ns| far.at(ns)).is_sorted());
+        let farther = self::drift(&[(i64::MIN, i64::MIN), (i64::MAX, i64::MAX)]);
+        assert_eq!([i64::MIN, i64::MAX].map(|ns| farther.at(ns)), [i64::MIN, i64::MAX]);
+        // Its product has 128 bits and more: whatever comes out, it is no panic.
+        let _ = farther.at(i64::MAX - 1);
     }
 }

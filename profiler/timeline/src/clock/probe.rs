@@ -27,7 +27,8 @@ pub(super) fn said(segment: &mut Segment) -> Result<Option<i64>> {
         && let Some(batch) = segment.next(&mut buffer, None)?
     {
         assembler.show(&path, 0, &batch, None, &mut said);
-        if let (Some((_, offset)), uncertainty) = (said.offsets.first(), said.uncertainty_ns.unwrap_or_default()) {
+        // A live stream may end between the two.
+        if let (Some((_, offset)), Some(uncertainty)) = (said.offsets.first(), said.uncertainty_ns) {
             let another = offset.abs() > uncertainty + SAME_CLOCK_NS;
             return Ok(Some(if another { *offset as i64 } else { 0 }));
         }

@@ -29,13 +29,16 @@ impl Drifting {
             let own = |ns: i64| if rank == 0 { ns } else { ns - (self.lag_ns)(ns) };
             let lane = writer.lane(&Lane { name: "drafter:0".into(), device: "cpu".into(), rank });
             let [outer, inner] = ["drafter.step", "drafter.loss"].map(|name| writer.name(name));
-            let counter = writer.counter(&Counter { name: "clock.offset".into(), unit: "ns".into(), rank });
+            let mut counter = |name: &str| writer.counter(&Counter { name: name.into(), unit: "ns".into(), rank });
+            let (offset, uncertainty) = (counter("clock.offset"), counter("clock.uncertainty"));
             for second in seconds.clone() {
                 let ns = DAY + second * SECOND;
                 if second % 60 == 1 {
                     let off = if (second / 60) % 2 == 0 { self.off_ns } else { -self.off_ns };
                     let value = if rank == 0 { 0 } else { (self.lag_ns)(ns) + off } as f64;
-                    writer.sample(&Sample { counter, time_ns: own(ns), value }).unwrap();
+                    for (counter, value) in [(offset, value), (uncertainty, self.off_ns.abs() as f64)] {
+                        writer.sample(&Sample { counter, time_ns: own(ns), value }).unwrap();
+                    }
                 }
                 let iteration = Some(second as u64);
                 for (name, depth, begin, end) in [(outer, 0, ns, ns + STEP), (inner, 1, ns + MS, ns + STEP)] {

@@ -11,6 +11,7 @@ mod full;
 mod fuzz;
 mod golden;
 mod keep;
+mod known;
 mod later;
 mod order;
 mod parts;

@@ -6,6 +6,7 @@
 use crate::instrument::TorchStream;
 use crate::model::kernels::sound;
 use crate::pipeline::collective::{BUCKET, Collective, Ended, from_the_end};
+use crate::pipeline::lane::cause_text_at;
 use dflash_profiler::span;
 use dflash_torch::{GradientWatch, Moment, Priority, Stream};
 use std::collections::HashSet;
@@ -98,8 +99,9 @@ impl Overlap {
             let parts = {
                 // Between processes the sums are there when it ends, and so the device has made all gradients.
                 let _sync = span!("sync.reduce");
-                adding.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                adding.join()
             };
+            let parts = parts.map_err(|panic| cause_text_at("drafter.reduce", panic.as_ref()))?;
             Ok((made, parts.map(in_order)))
         })
     }

@@ -11,6 +11,8 @@ use tch::Kind;
 struct Twice {
     sizes: Arc<(Mutex<Vec<usize>>, Condvar)>,
     ends_at: Option<usize>,
+    /// Memory runs out at this sum.
+    full_at: Option<usize>,
 }
 
 impl Collective for Twice {
@@ -32,6 +34,7 @@ impl Collective for Twice {
         if self.ends_at == Some(sizes.len()) {
             return Err(Ended::Left("drafter:1".to_owned()));
         }
+        assert_ne!(self.full_at, Some(sizes.len()), "CUDA out of memory\\nException raised from malloc");
         sizes.push(tensors.iter().map(Tensor::numel).sum());
         tensors.iter_mut().for_each(|tensor| *tensor = &*tensor * 2.0);
         self.sizes.1.notify_all();
@@ -113,4 +116,18 @@ fn an_end_of_either_side_is_told_and_none_waits() {
     weights.iter().for_each(|weight| weight.shallow_clone().zero_grad());
     let ((), reduced) = overlap.run(&mut Twice::default(), None, pass).unwrap();
     assert_eq!(numbers(&reduced.unwrap()), [2.0; 4]);
+}
+
+/// The thread that adds up is on no lane: what it panicked at was not named.
+#[test]
+fn memory_that_runs_out_while_adding_up_names_the_stage() {
+    let weights = weights();
+    let mut group = Twice { full_at: Some(1), ..Twice::default() };
+    let full = overlap(&weights).run::<()>(&mut group, None, |weigh| {
+        weigh(1.0, None);
+        weights.iter().for_each(|weight| (weight * 2.0).sum(Kind::Float).backward());
+        Ok(())
+    });
+    let cause = full.err().unwrap();
+    assert!(cause.contains("CUDA out of memory, in drafter.reduce; lower [train] batch"), "{cause}");
 }

@@ -97,7 +97,9 @@ fn parity_optim() {
         }
         let (loss, norm, weights, moved) = match name {
             "adamw_bf16_master" => (0.02, 0.03, None, Some(0.05)),
-            "muon" => (1e-4, 1e-3, Some(3e-3), Some(0.1)),
+            // Its products are bfloat16's: added up in five orders on one CPU, AMX's among them, the loss was 3.4e-5 to 1.04e-4
+            // away, the norm 2.8e-4 to 3.9e-4, weights 9.3e-5 to 1.2e-4, and what moved 0.3 % to 0.6 %.
+            "muon" => (3e-4, 1e-3, Some(5e-4), Some(0.02)),
             _ => (1e-5, 1e-5, Some(1e-5), None),
         };
         let mut line = report.line(name);

@@ -36,6 +36,14 @@ impl Asking {
         self.found.clone()
     }
 
+    /// Waits for the answer, if one is under way.
+    pub(super) fn settle(&mut self) -> Option<String> {
+        if let Some(answer) = self.under_way.take() {
+            self.found = answer.recv().ok().flatten();
+        }
+        self.found.clone()
+    }
+
     fn ask(&mut self, run: &RunDir, manifest: &Manifest, state: State) {
         self.last = Some(Instant::now());
         let (sender, answer) = channel();
@@ -97,5 +105,12 @@ mod tests {
         file.set_modified(SystemTime::now()).expect("it grows again");
         source.poll();
         assert_eq!(source.manifest().trouble, None);
+        // What is printed once waits for the answer; nobody listens any more, so that the age is all there is to say.
+        file.set_modified(SystemTime::now() - Duration::from_secs(60)).expect("it can be dated back");
+        let mut printed = RunSource::open(run).expect("it can be opened");
+        printed.poll();
+        printed.settle(&Look::default());
+        let trouble = printed.model(&Look::default()).run.trouble.expect("it says so");
+        assert!(trouble.starts_with("nothing has been recorded for 1 min"), "{trouble}");
     }
 }

@@ -37,8 +37,14 @@ impl RunSource {
         true
     }
 
-    /// Reads what `look` asks for, and waits for it.
+    /// Waits for what a silent run says of itself.
+    pub(in crate::source) fn hear(&mut self) {
+        self.manifest.trouble = self.manifest.trouble.take().or_else(|| self.asking.settle());
+    }
+
+    /// Reads what `look` asks for, and waits for it, as for what a silent run says of itself.
     pub fn settle(&mut self, look: &Look) {
+        self.hear();
         if !self.prepare(look)
             && let Some(reading) = self.reading.take()
         {
