@@ -1,4 +1,4 @@
-//! The command and the crates together: one binary, a module a subject.
+//! The command and the crates together: one test program, a module a subject.
 
 mod arrows;
 #[cfg(feature = "train")]
@@ -14,3 +14,4 @@ mod reading;
 mod simulated;
 #[cfg(feature = "train")]
 mod training;
+mod two_programs;
