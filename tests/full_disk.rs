@@ -4,7 +4,6 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -83,7 +82,7 @@ impl Training {
         lanes.iter().find(|lane| lane["name"] == "drafter:0").unwrap()["begun"].as_u64().unwrap()
     }
 
-    fn goes_on(&self) {
+    fn goes_on(&mut self) {
         let (before, begin) = (self.passes(), Instant::now());
         while self.passes() < before + 20 {
             assert!(begin.elapsed() < LONG, "it does not go on: {}", self.log());
@@ -135,7 +134,7 @@ fn the_recording_stops_and_the_training_does_not() {
 
 #[test]
 fn a_rank_whose_disk_is_full_is_named() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = crate::ports::free_port();
     let ranks = format!("export WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT={port};");
     let second = format!("({FULL} RANK=1 LOCAL_RANK=1 exec \"$0\" train sim.toml --steps 100000000) &");
     let mut training = Training::start(&format!("{ranks} {second} export RANK=0 LOCAL_RANK=0;"));

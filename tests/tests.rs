@@ -8,6 +8,9 @@ mod completions;
 mod full_disk;
 mod help;
 #[cfg(feature = "train")]
+#[path = "../trainer/torch/tests/shim/ports.rs"]
+mod ports;
+#[cfg(feature = "train")]
 mod random;
 mod reading;
 #[cfg(feature = "train")]
