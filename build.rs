@@ -12,7 +12,8 @@ use std::process::Command;
 pub fn main() {
     println!("cargo::rerun-if-env-changed=LIBTORCH_USE_PYTORCH");
     // The libraries are not built again for it.
-    if env::var("CARGO_PKG_NAME").is_ok_and(|name| name == "dflash") {
+    let command = env::var("CARGO_PKG_NAME").is_ok_and(|name| name == "dflash");
+    if command {
         say_commit();
     }
     // Set by cargo for a package that depends on torch-sys; without the feature `train` there is nothing to find.
@@ -22,8 +23,10 @@ pub fn main() {
             "cargo::error=LIBTORCH_USE_PYTORCH is for scripts/libtorch; run that, then build without the variable"
         );
     }
+    // The command itself needs no libtorch, only the program that it becomes.
+    let target = if command { "link-arg-bin=dflash-train" } else { "link-arg" };
     for place in [lib.as_str(), "$ORIGIN/../../.libtorch/lib", "$ORIGIN/../../../.libtorch/lib"] {
-        println!("cargo::rustc-link-arg=-Wl,-rpath,{place}");
+        println!("cargo::rustc-{target}=-Wl,-rpath,{place}");
     }
 }
 

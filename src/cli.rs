@@ -1,6 +1,8 @@
 //! The command line: what may be typed. Each subcommand's arguments stand in its own file.
 
-use crate::{commands, help};
+use crate::args::Compute;
+use crate::{commands, exit, help};
+use anyhow::Result;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -17,21 +19,8 @@ pub struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Let the target answer the training prompts, and tokenise them into shards
-    #[cfg(feature = "train")]
-    Prepare(commands::prepare::Args),
-    /// Train a drafter, recording where the time goes
-    #[cfg(feature = "train")]
-    Train(commands::train::Args),
-    /// Measure a drafter's acceptance length (tau) by greedy draft-verify on held-out prompts
-    #[cfg(feature = "train")]
-    Eval(commands::eval::Args),
-    /// Write a trained drafter as a directory that serving engines load, reloaded and compared
-    #[cfg(feature = "train")]
-    Export(commands::export::Args),
-    /// Say what this installation can use: libtorch, CUDA, CPU features; check a model
-    #[cfg(feature = "train")]
-    Doctor(commands::doctor::Args),
+    #[command(flatten)]
+    Compute(Compute),
     /// List the runs with their state, length, tokens/s and tau
     Runs(commands::runs::Args),
     /// Watch a run live, or look at a finished one
@@ -52,38 +41,28 @@ enum Command {
     Completions(commands::completions::Args),
 }
 
+/// Does what was typed, and says how it went. What reads a run is here; `compute` does the rest.
+pub fn main(compute: impl FnOnce(&Compute) -> Result<ExitCode>) -> ExitCode {
+    let cli = Cli::take();
+    exit::without_panics(|| cli.run(compute)).unwrap_or_else(|error| exit::report(&error))
+}
+
 impl Cli {
     /// The definition that help, completions and man pages come from.
-    pub fn definition() -> clap::Command {
+    fn definition() -> clap::Command {
         help::grouped(Self::command())
     }
 
     /// Takes what was typed; help and mistakes end the process.
-    pub fn take() -> Self {
+    fn take() -> Self {
         let matches = Self::definition().get_matches();
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 
-    /// Whether the chosen subcommand works with tensors; the others read what a run has written.
-    #[cfg(feature = "train")]
-    pub fn computes(&self) -> bool {
-        use Command::{Doctor, Eval, Export, Prepare, Train};
-        matches!(self.command, Prepare(_) | Train(_) | Eval(_) | Export(_) | Doctor(_))
-    }
-
-    /// Runs the chosen subcommand.
-    pub fn run(self) -> anyhow::Result<ExitCode> {
+    /// Runs the chosen subcommand; `compute` what needs libtorch.
+    fn run(self, compute: impl FnOnce(&Compute) -> Result<ExitCode>) -> Result<ExitCode> {
         match self.command {
-            #[cfg(feature = "train")]
-            Command::Prepare(args) => commands::prepare::run(&args),
-            #[cfg(feature = "train")]
-            Command::Train(args) => commands::train::run(&args),
-            #[cfg(feature = "train")]
-            Command::Eval(args) => commands::eval::run(&args),
-            #[cfg(feature = "train")]
-            Command::Export(args) => commands::export::run(&args),
-            #[cfg(feature = "train")]
-            Command::Doctor(args) => commands::doctor::run(&args),
+            Command::Compute(what) => compute(&what),
             Command::Runs(args) => commands::runs::run(&args),
             Command::Top(args) => commands::top::run(&args),
             Command::Report(args) => commands::report::run(&args),

@@ -59,16 +59,3 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .chain()
         .any(|cause| cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe))
 }
-
-/// A trainer's error, with its exit code.
-#[cfg(feature = "train")]
-pub fn trainer(error: dflash_trainer::TrainError) -> anyhow::Error {
-    if error.while_running() { WhileRunning(error.into()).into() } else { error.into() }
-}
-
-/// The flag that the first SIGINT, SIGTERM, SIGHUP or SIGUSR1 sets; a second of the first two ends the process at once.
-#[cfg(feature = "train")]
-pub fn stop_flag() -> anyhow::Result<dflash_sys::StopFlag> {
-    use anyhow::Context;
-    dflash_sys::install_stop_flag().context("cannot install the signal handlers")
-}

@@ -36,7 +36,6 @@ pub struct RunArg {
 
 impl RunArg {
     /// What was typed.
-    #[cfg(feature = "train")]
     pub fn typed(&self) -> Option<&Path> {
         self.run.as_deref()
     }
@@ -89,7 +88,6 @@ fn open(directory: &Path, run: &PathBuf) -> anyhow::Result<RunDir> {
 }
 
 /// A run by what was typed, looked for in `runs`, else where runs lie.
-#[cfg(feature = "train")]
 pub fn find(runs: Option<&PathBuf>, run: &Path) -> anyhow::Result<RunDir> {
     open(&runs.cloned().unwrap_or_else(default_directory), &run.to_owned())
 }

@@ -10,7 +10,6 @@ fn help(arguments: &[&str]) -> String {
 }
 
 #[test]
-#[cfg(feature = "train")]
 fn the_commands_and_their_options() {
     insta::assert_snapshot!("dflash", help(&[]));
     for command in ["prepare", "train", "eval", "export", "doctor"] {
@@ -30,11 +29,4 @@ fn what_may_be_asked_of_a_run() {
     for what in ["status", "level", "mark", "cpu", "stacks", "kernels", "checkpoint", "stop"] {
         insta::assert_snapshot!(format!("ctl_{what}"), help(&["ctl", what]));
     }
-}
-
-#[test]
-#[cfg(not(feature = "train"))]
-fn a_reading_binary_offers_no_training() {
-    let text = help(&[]);
-    assert!(!text.contains("prepare") && text.contains("report"), "{text}");
 }

@@ -1,4 +1,4 @@
-//! The command and the crates together: one binary, a module a subject.
+//! The command and the crates together: one test program, a module a subject.
 
 mod arrows;
 #[cfg(feature = "train")]
@@ -8,9 +8,13 @@ mod completions;
 mod full_disk;
 mod help;
 #[cfg(feature = "train")]
+#[path = "../trainer/torch/tests/shim/ports.rs"]
+mod ports;
+#[cfg(feature = "train")]
 mod random;
 mod reading;
 #[cfg(feature = "train")]
 mod simulated;
 #[cfg(feature = "train")]
 mod training;
+mod two_programs;

@@ -6,6 +6,9 @@ use dflash_timeline::{RunDir, StreamOptions};
 
 use crate::CpuOptions;
 
+/// A kill shall cost 250 ms at most: some are left to wake up, to collect and to write.
+const WRITE_EVERY: Duration = Duration::from_millis(225);
+
 /// How much is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -35,7 +38,8 @@ pub struct Options {
     pub ring: usize,
     /// How the timeline lies on the disk: the size of its segments, how much of it is kept, how often it is synced.
     pub stream: StreamOptions,
-    /// How often the writer collects and writes.
+    /// How often the writer collects and writes. A process that is killed loses what it recorded since, and while the
+    /// writer worked on it.
     pub write_every: Duration,
     /// How often CPU time and memory of the process are sampled; `None`: never.
     pub sample_every: Option<Duration>,
@@ -110,7 +114,7 @@ impl Default for Bare {
 }
 
 impl Options {
-    /// Stages, rank 0, attempt 1, 64 MB segments, four blocks a second, one sample a second.
+    /// Stages, rank 0, attempt 1, 64 MB segments, a block each 225 ms, one sample a second.
     #[must_use]
     pub fn new(run: RunDir) -> Self {
         Self {
@@ -120,7 +124,7 @@ impl Options {
             level: Level::default(),
             ring: 8192,
             stream: StreamOptions::default(),
-            write_every: Duration::from_millis(250),
+            write_every: WRITE_EVERY,
             sample_every: Some(Duration::from_secs(1)),
             nvml: crate::NvmlOptions::default(),
             control: true,

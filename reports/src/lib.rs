@@ -42,4 +42,4 @@ mod words;
 
 pub use dflash_timeline as timeline;
 pub use error::{Error, Result};
-pub use trouble::{is_suspicious, trouble};
+pub use trouble::{is_suspicious, noted as noted_trouble, trouble};

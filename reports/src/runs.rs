@@ -20,6 +20,8 @@ pub struct RunRow {
     pub tokens_per_s: Option<f64>,
     /// Its result `tau`, the acceptance length.
     pub tau: Option<f64>,
+    /// Why its recording stopped before it did, as its ranks have noted it.
+    pub trouble: Option<String>,
 }
 
 /// The runs of a directory, newest first, and one line for each that could not be read.
@@ -56,6 +58,7 @@ fn row(run: &RunDir, now_unix_ns: i64) -> Result<RunRow> {
         length_ns: end.and_then(|end| u64::try_from(end.saturating_sub(manifest.started_unix_ns)).ok()),
         tokens_per_s: tokens_per_s(run, &manifest),
         tau: number(&manifest, "tau"),
+        trouble: crate::noted_trouble(run, &manifest),
     })
 }
 
@@ -86,8 +89,13 @@ impl Runs {
             ];
             grid.row(cells, style(&run.state));
         }
+        let incomplete = self.runs.iter().filter_map(|run| {
+            let (name, trouble) = (harmless(&run.name), harmless(run.trouble.as_ref()?));
+            Some(format!("{name}: the recording is incomplete: {trouble}\n"))
+        });
         let damaged = self.damaged.iter().map(|problem| format!("not readable: {}\n", harmless(problem)));
-        grid.text("", false, look) + &damaged.map(|line| look.paint(Style::Yellow, &line)).collect::<String>()
+        grid.text("", false, look)
+            + &incomplete.chain(damaged).map(|line| look.paint(Style::Yellow, &line)).collect::<String>()
     }
 
     /// The list as one JSON object.

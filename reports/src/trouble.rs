@@ -24,8 +24,9 @@ pub fn trouble(run: &RunDir, manifest: &Manifest, state: State) -> Option<String
 
 /// The same at some time, with some patience.
 fn trouble_at(now: SystemTime, patience: Duration, run: &RunDir, manifest: &Manifest, state: State) -> Option<String> {
-    if manifest.trouble.is_some() || !may_ask(manifest, state) {
-        return manifest.trouble.clone();
+    let noted = noted(run, manifest);
+    if noted.is_some() || !may_ask(manifest, state) {
+        return noted;
     }
     let quiet = quiet(now, run, manifest);
     let several = quiet.len() > 1 || quiet.iter().any(|(rank, _)| *rank > 0);
@@ -40,6 +41,12 @@ fn trouble_at(now: SystemTime, patience: Duration, run: &RunDir, manifest: &Mani
     (!said.is_empty()).then(|| said.join("; "))
 }
 
+/// What the run's ranks themselves have noted of it: a look at a few files.
+#[must_use]
+pub fn noted(run: &RunDir, manifest: &Manifest) -> Option<String> {
+    run.trouble_of_ranks(manifest.attempt, manifest.trouble.clone())
+}
+
 /// Whether something may be wrong that only the run itself can tell: a look at the dates of a few files.
 #[must_use]
 pub fn is_suspicious(run: &RunDir, manifest: &Manifest, state: State) -> bool {
@@ -47,7 +54,7 @@ pub fn is_suspicious(run: &RunDir, manifest: &Manifest, state: State) -> bool {
 }
 
 fn is_suspicious_at(now: SystemTime, run: &RunDir, manifest: &Manifest, state: State) -> bool {
-    manifest.trouble.is_none() && may_ask(manifest, state) && !quiet(now, run, manifest).is_empty()
+    noted(run, manifest).is_none() && may_ask(manifest, state) && !quiet(now, run, manifest).is_empty()
 }
 
 /// Dates of files of another host say nothing here, and its processes cannot be asked.
@@ -114,6 +121,24 @@ mod tests {
         run.amend_manifest(|manifest| manifest.trouble = Some("no room".into())).unwrap();
         assert_eq!(said(&run, now, State::Running).as_deref(), Some("no room"));
         assert_eq!(said(&run, now, State::Finished).as_deref(), Some("no room"), "also when it is over");
+    }
+
+    #[test]
+    fn what_other_ranks_noted_is_said_with_their_names() {
+        let (parent, now) = (tempfile::tempdir().unwrap(), SystemTime::now());
+        let run = run(parent.path(), now, &[1, 2, 3]);
+        run.rank_trouble(2, 1).note("no room").unwrap();
+        assert_eq!(said(&run, now, State::Finished).as_deref(), Some("rank 2: no room"));
+        run.amend_manifest(|manifest| manifest.trouble = Some("read-only".into())).unwrap();
+        run.rank_trouble(1, 1).note("gone").unwrap();
+        assert_eq!(
+            said(&run, now, State::Running).as_deref(),
+            Some("rank 0: read-only; rank 1: gone; rank 2: no room")
+        );
+        let mut second = Manifest::default();
+        second.attempt = 2;
+        run.begin_attempt(second).unwrap();
+        assert_eq!(said(&run, now, State::Running), None, "an earlier attempt's is not the next one's");
     }
 
     #[test]

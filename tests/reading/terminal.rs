@@ -150,10 +150,13 @@ pub fn process_in(directory: &Path) -> u32 {
 /// Every `dflash` that runs in `directory`.
 fn processes_in(directory: &Path) -> Vec<u32> {
     let wanted = std::fs::canonicalize(directory).unwrap_or_default();
+    let dflash = Path::new(env!("CARGO_BIN_EXE_dflash"));
+    // What `dflash train` becomes.
+    let trainer = dflash.with_file_name("dflash-train");
     let is_its = |process: &PathBuf| {
         let program = std::fs::read_link(process.join("exe")).unwrap_or_default();
         let works_in = std::fs::read_link(process.join("cwd")).unwrap_or_default();
-        program == Path::new(env!("CARGO_BIN_EXE_dflash")) && works_in == wanted
+        (program == dflash || program == trainer) && works_in == wanted
     };
     let processes = std::fs::read_dir("/proc").into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
     processes.filter(is_its).filter_map(|process| process.file_name()?.to_str()?.parse().ok()).collect()

@@ -1,8 +1,10 @@
 //! What `dflash top` itself costs. These tests only print figures, and are left out unless asked for:
 //!
-//! `cargo test --release --no-default-features --test integration -- --ignored --nocapture --test-threads 1 top_cost`
+//! `cargo test --release --test integration -- --ignored --nocapture --test-threads 1 top_cost` (`--no-default-features` tests the
+//! same program, and saves building libtorch's side).
 
 use super::terminal::{Terminal, process_in, terminal};
+use super::top_memory::megabytes;
 use super::writing::{Writer, Writing};
 use dflash_reports::timeline::{Manifest, RunDir};
 use std::path::Path;
@@ -17,12 +19,7 @@ fn used(id: u32) -> (f64, u64, u64) {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
     let ticks: u64 = [11, 12].iter().map(|at| fields[*at].parse::<u64>().unwrap()).sum();
-    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
-    let kilobytes = |name: &str| -> u64 {
-        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse().unwrap()
-    };
-    (ticks as f64 / 100.0, kilobytes("VmRSS:") / 1000, kilobytes("VmHWM:") / 1000)
+    (ticks as f64 / 100.0, megabytes(id, "VmRSS:"), megabytes(id, "VmHWM:"))
 }
 
 fn start(directory: &Path, arguments: &str) -> Option<(Terminal, u32)> {

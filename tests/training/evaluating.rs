@@ -101,3 +101,25 @@ fn of_several_drafters_one_evaluates_and_the_others_wait_for_it() {
     };
     assert_eq!((passes("drafter:0"), passes("drafter:1")), (2, 2), "after step 5 and after the last one");
 }
+
+#[test]
+fn attention_is_as_the_configuration_says_and_what_cannot_serve_is_refused() {
+    let place = place();
+    let run = train(&place, &["tiny.toml", "--steps", "2"]);
+    let config = fs::read_to_string(place.config()).unwrap();
+    let with = |word: &str| {
+        let config = config.replace("[train]", &format!("[train]\nattention = \"{word}\""));
+        fs::write(place.path("other.toml"), config).unwrap();
+        ["eval", run.to_str().unwrap(), "--config", "other.toml", "--control-prompts", "0", "--json"]
+    };
+    let found = ["own", "auto", "math"].map(|word| {
+        let told: Value = serde_json::from_str(&place.ok(&with(word))).unwrap();
+        ["tau", "histogram", "tokens", "equal"].map(|name| told["trained"][name].clone())
+    });
+    assert!(found[0] == found[1] && found[0] == found[2], "a CPU has one way: {found:?}");
+    for word in ["cudnn", "flash", "efficient"] {
+        let refused = place.fails(2, &with(word));
+        let want = format!("[train] attention = \"{word}\": no device is a GPU; take \"own\", \"auto\" or \"math\"");
+        assert!(refused.contains(&want), "{refused}");
+    }
+}

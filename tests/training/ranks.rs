@@ -3,12 +3,10 @@
 mod ends;
 mod hosts;
 mod learning;
-#[path = "../../trainer/torch/tests/shim/ports.rs"]
-mod ports;
 mod refused;
 
 use super::tiny::Place;
-use ports::free_port;
+use crate::ports::free_port;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};

@@ -134,6 +134,42 @@ mod tests {
     }
 
     #[test]
+    fn keys_mean_what_they_mean_in_other_monitors() {
+        use KeyCode::{BackTab, Char, Down, End, Esc, Home, Left, PageDown, PageUp, Right, Tab, Up};
+        let views = View::ALL.into_iter().zip('1'..).map(|(view, key)| (Char(key), Action::Show(view)));
+        let others = [
+            (Esc, Action::Back),
+            (Up, Action::Up),
+            (Down, Action::Down),
+            (Left, Action::Left),
+            (Right, Action::Right),
+            (Char('h'), Action::Left),
+            (Char('j'), Action::Down),
+            (Char('k'), Action::Up),
+            (Char('l'), Action::Right),
+            (PageUp, Action::PageUp),
+            (PageDown, Action::PageDown),
+            (Home, Action::Home),
+            (End, Action::End),
+            (Tab, Action::NextView),
+            (BackTab, Action::PreviousView),
+            (Char('s'), Action::SortNext),
+            (Char('S'), Action::SortPrevious),
+            (Char('r'), Action::Reverse),
+            (Char('/'), Action::Filter),
+            (Char('p'), Action::Pause),
+            (Char(' '), Action::Pause),
+            (Char('+'), Action::Slower),
+            (Char('-'), Action::Faster),
+            (Char('b'), Action::Baseline),
+            (Char('m'), Action::Mouse),
+        ];
+        for (key, meaning) in views.chain(others) {
+            assert_eq!(action(press(key), Focus::View(View::Stages)), Some(meaning), "{key:?}");
+        }
+    }
+
+    #[test]
     fn h_is_help_except_where_left_leads_somewhere() {
         let h = |view| action(press(KeyCode::Char('h')), Focus::View(view));
         assert_eq!(h(View::Overview), Some(Action::Show(View::Help)));

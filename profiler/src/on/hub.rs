@@ -102,7 +102,7 @@ impl Hub {
             constants: Mutex::default(),
             remarks,
             threads: OwnThreads::default(),
-            trouble: Trouble::new(&options.run, options.rank),
+            trouble: Trouble::new(options),
             so_far: Mutex::default(),
             writer: OnceLock::new(),
             device: DeviceHub::new(options.device.clone()),

@@ -109,7 +109,7 @@ impl Profiler {
     }
 
     /// Why the recording stopped before its end, e.g. because the disk is full; the training goes on. It also stands in
-    /// run.json (rank 0's, once there is room), and in the answer to `dflash ctl RUN status`.
+    /// run.json (rank 0's; another's in a file of its own), and in the answer to `dflash ctl RUN status`.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         self.0.as_ref().and_then(|inner| inner.hub.trouble.text())
@@ -150,7 +150,7 @@ impl Inner {
             if let Ok(written) = handle.join() {
                 *ended = written;
             }
-            self.hub.trouble.note();
+            self.hub.trouble.end();
         }
         ended.totals
     }

@@ -80,16 +80,23 @@ fn what_run_json_cannot_take_at_once_it_takes_at_the_end() {
 
 /// run.json is rank 0's: two processes that replace it would undo each other's changes.
 #[test]
-fn another_rank_leaves_run_json_alone() {
+fn another_rank_leaves_run_json_alone_and_notes_its_trouble_beside_its_segments() {
     let recording = Recording::with(|options| {
         many_segments(options);
         options.rank = 1;
     });
+    let spare = recording.run.timeline_dir().join(".rank1.trouble.json.spare");
+    assert!(fs::metadata(&spare).unwrap().len() > 0, "there is room for it on a full disk");
     take_the_directory_away(&recording.run);
     until_there_is_trouble(&recording.profiler);
+    fs::rename(recording.run.path().join("gone"), recording.run.timeline_dir()).unwrap();
     recording.profiler.finish();
     assert_eq!(recording.run.manifest().unwrap().trouble, None);
-    assert!(recording.profiler.trouble().unwrap().contains("rank1-"));
+    let trouble = recording.profiler.trouble().unwrap();
+    assert!(trouble.contains("rank1-"), "{trouble}");
+    assert_eq!(recording.run.trouble_of_ranks(1, None), Some(format!("rank 1: {trouble}")));
+    assert_eq!(recording.run.trouble_of_ranks(2, None), None, "it is about the first attempt");
+    assert!(!spare.exists());
 }
 
 #[test]

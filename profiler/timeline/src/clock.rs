@@ -38,6 +38,8 @@ pub(crate) struct Attempt {
     shift: Shift,
     /// Last time of what was read, on the clock of the first reading.
     seen_ns: Option<i64>,
+    /// When the last reading was, on its own clock.
+    heard_ns: Option<i64>,
     /// Looks for later readings: the number of the segment that it has come to.
     probe: Option<(u32, Segment)>,
 }
@@ -59,7 +61,7 @@ impl Tail {
                     return Ok(());
                 }
                 let shift = Shift::from(found.unwrap_or_default());
-                place.insert(Attempt { shift, seen_ns: None, probe: None })
+                place.insert(Attempt { shift, seen_ns: None, heard_ns: None, probe: None })
             }
         };
         if attempt.shift.first_ns() != 0 {
@@ -95,7 +97,7 @@ impl Attempt {
                 self.probe = Some((one.number, segment));
             }
             let Some((_, segment)) = &mut self.probe else { continue };
-            for (time_ns, offset_ns) in later(segment)? {
+            for (time_ns, offset_ns) in later(segment, self.heard_ns)? {
                 self.hear(time_ns, offset_ns);
             }
         }
@@ -105,6 +107,7 @@ impl Attempt {
     /// A reading: on its own clock, what must be added then.
     fn hear(&mut self, time_ns: i64, offset_ns: i64) {
         let first_ns = self.shift.first_ns();
+        self.heard_ns = Some(time_ns);
         let (time_ns, more_ns) = (time_ns.saturating_add(first_ns), offset_ns.saturating_sub(first_ns));
         let drift = Arc::make_mut(&mut self.shift.drift);
         match self.seen_ns.filter(|seen_ns| drift.end_ns().is_none_or(|end_ns| end_ns < *seen_ns)) {

@@ -53,7 +53,7 @@ pub use iterations::{IterationRow, Iterations, IterationsWriter, PartOptions, it
 pub use manifest::{GpuDetails, MANIFEST_SCHEMA, Manifest, State};
 pub use metrics::{MetricsRow, MetricsWriter, read_metrics};
 pub use read::{ReadOptions, read, read_with, visit};
-pub use run_dir::RunDir;
+pub use run_dir::{RankTrouble, RunDir};
 pub use segment::SegmentWriter;
 pub use sync::SyncStats;
 pub use tail::Tail;

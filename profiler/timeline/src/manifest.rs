@@ -96,7 +96,8 @@ pub struct Manifest {
     /// The unix socket over which the attempt that runs can be controlled on its host; rank 0's.
     pub control: Option<PathBuf>,
     /// Why its recording stopped before the attempt did, e.g. because the disk was full, in the words of rank 0's process;
-    /// `None`: it did not, as far as that could be noted.
+    /// `None`: it did not, as far as that could be noted. With the other ranks' words:
+    /// [`RunDir::trouble_of_ranks`](crate::RunDir::trouble_of_ranks).
     pub trouble: Option<String>,
     /// How it ended, in words.
     pub outcome: Option<String>,

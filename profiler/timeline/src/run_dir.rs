@@ -1,6 +1,8 @@
 //! The run directory: where everything about a run lies.
 
+mod kept_file;
 mod manifest_file;
+mod rank_trouble;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,6 +10,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+pub use self::rank_trouble::RankTrouble;
 use crate::error::{Error, Result};
 use crate::manifest::{Manifest, State};
 use crate::{listing, process, utc};

@@ -1,5 +1,6 @@
 //! Blocks out of a segment's file, whatever happened to it.
 
+mod block;
 mod pass;
 
 use std::fs::File;
@@ -93,33 +94,6 @@ impl Segment {
     /// Where the next block begins.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
-    }
-
-    /// The header at the begin of the file; `None` if there is none yet.
-    pub(crate) fn first_header(&self) -> Result<Option<Header>> {
-        let mut head = [0; HEADER];
-        let length = self.fill(&mut head, 0)?;
-        Ok(head
-            .get(..length)
-            .and_then(<[u8]>::first_chunk)
-            .and_then(format::parse)
-            .map(|header| header.moved(&self.shift)))
-    }
-
-    /// The block at the begin of the file, if it is whole.
-    pub(crate) fn first_block<'a>(&self, buffer: &'a mut Vec<u8>) -> Result<Option<Batch<'a>>> {
-        let Some(header) = self.first_header()? else { return Ok(None) };
-        buffer.resize(HEADER + header.length as usize, 0);
-        let filled = self.fill(buffer, 0)?;
-        buffer.truncate(filled);
-        match format::look(buffer) {
-            Frame::Whole(header) if header.version <= VERSION => {
-                buffer.resize(filled + PADDING, 0);
-                let header = header.moved(&self.shift);
-                Ok(Some(Batch { bytes: buffer, found: vec![Found::Block { header, at: 0 }], drift: self.drift() }))
-            }
-            _ => Ok(None),
-        }
     }
 
     /// Goes on with the last `bytes` of the file.

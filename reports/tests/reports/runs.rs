@@ -19,7 +19,8 @@ fn runs_are_listed_with_what_is_known() {
     done.results.insert("tau".into(), 1.912.into());
     run.write_manifest(&done).unwrap();
     manifest.started_unix_ns += 1_000_000_000_000;
-    RunDir::create(dir.path(), "second", manifest).unwrap();
+    let second = RunDir::create(dir.path(), "second", manifest).unwrap();
+    second.rank_trouble(1, 1).note("the timeline is no longer written: no room").unwrap();
     std::fs::create_dir(dir.path().join("stranger")).unwrap();
     let runs = list(dir.path(), 1_700_001_012_000_000_000).unwrap();
     let text = runs.table(Look::default()).replace(&dir.path().display().to_string(), "DIR");
@@ -27,6 +28,7 @@ fn runs_are_listed_with_what_is_known() {
     run                        state      length  tokens/s   tau
     20231114-223000-second   running      12.0 s       N/A   N/A
     20231114-221320-first   finished  3 min 12 s       N/A  1.91
+    20231114-223000-second: the recording is incomplete: rank 1: the timeline is no longer written: no room
     not readable: DIR/stranger is not a run directory: run.json is missing; give a directory under runs/ (`dflash runs` lists them)
     ");
 }

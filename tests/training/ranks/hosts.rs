@@ -3,8 +3,8 @@
 
 use super::super::resume::state;
 use super::super::tiny::Place;
-use super::ports::free_port;
 use super::{PATIENCE, checkpoint, place, single};
+use crate::ports::free_port;
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};

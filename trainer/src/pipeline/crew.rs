@@ -3,8 +3,8 @@
 use super::collective::{Across, Collective, Ranked, Threads};
 use super::drafter_loop::{self, DrafterTrainLoop, Learnt, Made};
 use super::order::Order;
+use super::parts::Stop;
 use super::post_loop::{self, PostLoop};
-use super::run::Stop;
 use super::shared::{Failure, Shared};
 use super::target_loop::{self, TargetForwardLoop, Then};
 use super::work::World;

@@ -1,7 +1,7 @@
 //! The threaded pipeline: loader -> `TargetForwardLoop` -> `BufferedHSQueue` -> `DrafterTrainLoop`, with any number of
 //! targets and drafters.
 
-pub(crate) mod attention;
+mod attention;
 mod checkpoint;
 pub mod collective;
 mod crew;
@@ -12,6 +12,7 @@ mod loader;
 mod metrics;
 mod observe;
 mod order;
+mod parts;
 mod pauses;
 mod post_loop;
 mod queue;
@@ -27,11 +28,13 @@ mod torch;
 mod transport;
 mod work;
 
+pub use attention::choose as choose_attention;
 pub use checkpoint::Saving;
 pub use held_out::HeldOut;
 pub use observe::{LaneReport, Observer, StageMean, Step};
+pub use parts::{Outcome, Parts, Stop, Text};
 pub use queue::{BufferedHSQueue, Depth, Room};
-pub use run::{Outcome, Parts, Stop, Text, run};
+pub use run::run;
 pub use shared::Among;
 pub use sim::{Simulated, Simulation, simulate};
 pub use step::{DrafterStep, Share, Stepped, Update};

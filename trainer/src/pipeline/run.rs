@@ -1,104 +1,30 @@
 //! The pipeline on real models.
 
-use super::attention;
-use super::checkpoint::{Checkpoints, Place, Saving};
+use super::checkpoint::{Checkpoints, Place};
 use super::collective::Across;
 use super::crew::{self, Crew, TargetWorker};
-use super::held_out::{Examiner, HeldOut};
+use super::held_out::Examiner;
 use super::observe::Observer;
+use super::parts::{Outcome, Parts};
 use super::scene::Scene;
 use super::shared::Among;
 use super::step::DrafterStep;
 use super::streams::settle;
 use super::torch::{KeptStates, Largest, Learner, Padder, Poster, Reader, Torch};
 use crate::checkpoint::Snapshot;
-use crate::config::{Config, Objective, Reduce};
-use crate::drafter::{DFlashDrafter, Row};
+use crate::config::{Objective, Reduce};
 use crate::error::TrainError;
-use crate::eval::RunEvaluation;
-use crate::events::MetricsLog;
-use crate::features::DiskFeatures;
 use crate::instrument;
 use crate::ranks::Ranks;
 use crate::target::Target;
 use dflash_profiler::timeline::record::Severity;
 use dflash_profiler::{Lane, Profiler};
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 use tch::{Device, Tensor};
 
-/// A training text.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Text {
-    /// Token ids.
-    pub ids: Vec<i64>,
-    /// Which of them are supervised.
-    pub loss_mask: Vec<bool>,
-    /// What messages call it.
-    pub name: String,
-    /// Of several samples in one row: the number of each token's.
-    pub documents: Option<Vec<i64>>,
-}
-
-impl Text {
-    pub(crate) fn row(&self) -> Row<'_> {
-        Row { ids: &self.ids, loss_mask: &self.loss_mask, documents: self.documents.as_deref(), positions: None }
-    }
-}
-
-/// What a training is made of.
-pub struct Parts<'a> {
-    /// The configuration.
-    pub config: &'a Config,
-    /// Training texts.
-    pub samples: &'a [Text],
-    /// The frozen target, once for each worker.
-    pub targets: Vec<Target>,
-    /// The drafter to train. Every worker gets a copy of it.
-    pub drafter: DFlashDrafter,
-    /// Where the drafters are: a worker each.
-    pub drafter_devices: Vec<Device>,
-    /// Records the spans.
-    pub profiler: &'a Profiler,
-    /// Where checkpoints go.
-    pub checkpoints: &'a Path,
-    /// When they are written, and what they say.
-    pub saving: Saving,
-    /// Hidden states on the disk, with `feature_cache = "disk"`.
-    pub features: Option<DiskFeatures>,
-    /// Where to go on; `None`: from the beginning.
-    pub resume: Option<Snapshot>,
-    /// What the drafter is evaluated on every `[eval] every` steps; `None`: it is not.
-    pub held_out: Option<HeldOut>,
-    /// Watches.
-    pub observer: &'a dyn Observer,
-    /// Gets the metrics; on other ranks than 0 there are none.
-    pub metrics: Option<MetricsLog>,
-    /// The other processes, and this one's drafters among those of all; `None`: there is one process.
-    pub ranks: Option<(Arc<Ranks>, Among)>,
-    /// Asked now and then; true ends the training early, after the steps that are under way.
-    pub stop: Stop<'a>,
-}
-
-/// Whether somebody wants the training to stop.
-pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
-
-/// What came of a training.
-pub struct Outcome {
-    /// The trained drafter.
-    pub drafter: DFlashDrafter,
-    /// Steps made.
-    pub steps: usize,
-    /// Context tokens a second over the whole loop, without padding.
-    pub tokens_per_s: f64,
-    /// Each lane's loop, in seconds by a clock that is not the profiler's.
-    pub loop_seconds: Vec<(String, f64)>,
-    /// What an evaluation after the last step has found, if there was one.
-    pub evaluation: Option<RunEvaluation>,
-}
-
-/// Trains until the steps are made, `stop` is set, or a lane fails.
+/// Trains until the steps are made, `stop` is set, or a lane fails. Attention is computed as
+/// [`choose_attention`](super::choose_attention) was told.
 ///
 /// # Errors
 /// [`TrainError::Lane`] names the lane that failed first and why; the other lanes have ended by then.
@@ -109,8 +35,6 @@ pub fn run(mut parts: Parts<'_>) -> Result<Outcome, TrainError> {
     let across = across(parts.ranks.clone(), parts.config.pipeline.reduce, device, told)?;
     let abandon = || features.abandon();
     let first = parts.targets.first().ok_or_else(|| nobody("target"))?;
-    let workers = parts.targets.iter().map(Target::device).chain(parts.drafter_devices.iter().copied());
-    attention::choose(parts.config.train.attention, workers, (&first.config, first.kind()))?;
     let teacher = parts.config.train.loss == Objective::Kl;
     let width = parts.drafter.config.feature_width() + if teacher { parts.drafter.config.hidden_size } else { 0 };
     let scene = Scene {
@@ -243,7 +167,7 @@ fn observed(lane: Lane, device: &str) -> Lane {
     }
 }
 
-fn device_name(device: Device) -> String {
+pub(super) fn device_name(device: Device) -> String {
     match device {
         Device::Cuda(n) => format!("cuda:{n}"),
         other => format!("{other:?}").to_lowercase(),

@@ -2,8 +2,8 @@
 
 use super::observe::Observer;
 use super::order::Order;
+use super::parts::Text;
 use super::pauses::Pauses;
-use super::run::Text;
 use super::shared::{Among, Ends, Shared, WaitTime};
 use super::work::World;
 use super::{BufferedHSQueue, Room, post_loop};

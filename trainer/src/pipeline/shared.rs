@@ -1,9 +1,9 @@
 //! What the lanes share.
 
 use super::observe::Observer;
+use super::parts::Text;
 use super::pauses::Pauses;
 use super::post_loop::Posted;
-use super::run::Text;
 use super::work::World;
 use super::{Batch, BufferedHSQueue, HiddenStates, lane};
 use crate::config::OnStop;

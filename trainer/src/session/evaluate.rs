@@ -11,6 +11,7 @@ use crate::device;
 use crate::drafter::{self, DFlashDrafter, Init};
 use crate::error::TrainError;
 use crate::eval::{DecodeOptions, Evaluation, RunEvaluation, evaluate, strict};
+use crate::pipeline::choose_attention;
 use crate::target::Target;
 use dflash_profiler::timeline::{Manifest, RunDir};
 use serde::Serialize;
@@ -106,6 +107,7 @@ impl Bench {
         let trained = drafter::load(export, kind, device)?;
         let target = Target::load(&config.model.target, kind, device)?;
         trained.config.check(&target.config, &export.join("config.json"))?;
+        choose_attention(config.train.attention, [device], (&target.config, &trained.config, kind))?;
         let controls = asked.control_prompts.unwrap_or(config.eval.control_prompts);
         let untrained = untrained(config, (controls > 0).then_some(&target), &trained)?;
         let tools = TextTools::load(&config.model.target)?;

@@ -13,7 +13,7 @@ use crate::device;
 use crate::drafter::{self, DFlashDrafter, DrafterConfig, Init};
 use crate::error::TrainError;
 use crate::guards::{self, Subject};
-use crate::pipeline::{HeldOut, Text, attention};
+use crate::pipeline::{HeldOut, Text, choose_attention};
 use crate::prepare;
 use crate::target::{Target, TargetConfig};
 use std::path::PathBuf;
@@ -64,14 +64,14 @@ pub(super) fn load(
         }
     };
     let target_config = targets[0].config.clone();
-    let workers = target_devices.iter().chain(&drafter_devices).copied();
-    attention::choose(config.train.attention, workers, (&target_config, kind))?;
     // All weights come from the checkpoint: what the first attempt began with need not be there any more.
     let mut first = config.clone();
     if resumes {
         first.drafter.init = PathBuf::new();
     }
     let drafter = fresh_drafter(&first, &target_config, kind, drafter_devices[0])?;
+    let workers = target_devices.iter().chain(&drafter_devices).copied();
+    choose_attention(config.train.attention, workers, (&target_config, &drafter.config, kind))?;
     guard(config, &targets[0], &drafter, &samples)?;
     let held_out = held_out_of(config, tools.as_ref(), &targets[0], &drafter)?;
     let identity = Identity::new(config, &key, together.drafters());

@@ -72,8 +72,12 @@ pub(super) fn ended(
     let closed = if together.is_first() { close(run, &trained) } else { Ok(()) };
     // Not before: another attempt's run.json must not be written over.
     drop(lock);
-    let trained = trained?;
-    closed?;
+    let mut trained = trained?;
+    match (closed, &mut trained.trouble) {
+        // The disk that stopped the recording takes no note of the end either; the training is no worse for it.
+        (Err(error), Some(trouble)) => *trouble += &format!("; {error}"),
+        (closed, _) => closed?,
+    }
     together.part(observer)?;
     Ok(trained)
 }

@@ -109,7 +109,7 @@ fn attention_by_another_word_changes_no_bit_on_the_cpu_and_a_gpus_word_is_refuse
     config.train.attention = Attention::Cudnn;
     let dir = tempfile::tempdir().unwrap();
     let error = outcome(&config, 1, 1, dir.path(), &Log::default(), &|| false).map(|_| ()).unwrap_err().to_string();
-    assert!(error.contains("attention = \"cudnn\": no worker is on a GPU"), "{error}");
+    assert!(error.contains("attention = \"cudnn\": no device is a GPU"), "{error}");
 }
 
 #[test]

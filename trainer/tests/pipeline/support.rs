@@ -5,7 +5,7 @@ use dflash_profiler::timeline::MetricsWriter;
 use dflash_trainer::TrainError;
 use dflash_trainer::config::{Config, Dtype};
 use dflash_trainer::drafter::{DFlashDrafter, DrafterConfig, Init};
-use dflash_trainer::pipeline::{LaneReport, Observer, Outcome, Parts, Saving, Step, Text, run};
+use dflash_trainer::pipeline::{LaneReport, Observer, Outcome, Parts, Saving, Step, Text, choose_attention, run};
 use dflash_trainer::target::Target;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -126,6 +126,8 @@ pub fn outcome_on(
     let kind = dflash_trainer::device::kind(config.model.dtype, Device::Cpu);
     let targets: Vec<_> = targets.iter().map(|&device| Target::load(&data(), kind, device).unwrap()).collect();
     let shape = DrafterConfig::for_target(&targets[0].config, &config.drafter);
+    let devices = targets.iter().map(Target::device).chain(drafters.iter().copied());
+    choose_attention(config.train.attention, devices, (&targets[0].config, &shape, kind))?;
     run(Parts {
         config,
         samples: texts,

@@ -10,6 +10,7 @@ import pathlib
 os.environ["TRITON_DISABLE_LINE_INFO"] = "1"
 
 import attend
+import attend_backward
 import rows
 import triton
 from triton.backends.compiler import GPUTarget
@@ -30,10 +31,10 @@ def kernels():
     for d in (64, 128):
         shape = lambda **sizes: {"D": d, **sizes}
         yield f"attend_forward_{d}", attend.attend_forward, shape(TILE=128, KEYS=64), 8, 3, {}
-        yield f"attend_delta_{d}", attend.attend_delta, shape(TILE=64), 4, 1, {}
-        yield f"attend_backward_q_{d}", attend.attend_backward_q, shape(TILE=128, KEYS=64), 8, 3, {}
-        yield f"attend_backward_context_{d}", attend.attend_backward_context, shape(TILE=32, KEYS=64), 4, 3, {}
-        yield f"attend_backward_own_{d}", attend.attend_backward_own, shape(TILE=64), 4, 1, {}
+        yield f"attend_delta_{d}", attend_backward.attend_delta, shape(TILE=64), 4, 1, {}
+        yield f"attend_backward_q_{d}", attend_backward.attend_backward_q, shape(TILE=128, KEYS=64), 8, 3, {}
+        yield f"attend_backward_context_{d}", attend_backward.attend_backward_context, shape(TILE=32, KEYS=64), 4, 3, {}
+        yield f"attend_backward_own_{d}", attend_backward.attend_backward_own, shape(TILE=64), 4, 1, {}
         for norms in (0, 1):
             name = "rope" if not norms else "rope_norm"
             yield f"{name}_forward_{d}", rows.rope_forward, shape(NORMS=bool(norms), ROWS=8), 1, 1, {}

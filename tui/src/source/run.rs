@@ -157,6 +157,7 @@ impl RunSource {
             self.recording = Recording::open(&self.run, self.state, self.count)?;
             return self.look();
         }
+        self.manifest.trouble = dflash_reports::noted_trouble(&self.run, &self.manifest);
         if self.manifest.trouble.is_none() {
             self.manifest.trouble = self.asking.poll(&self.run, &self.manifest, self.state);
         }

@@ -22,7 +22,7 @@ impl Control {
             level: level_name(level::level()).to_owned(),
             lanes: self.lanes.status(&self.hub.clock),
             totals: so_far.totals,
-            trouble: self.hub.trouble.text(),
+            trouble: self.hub.trouble.text_of_ranks(),
             cpu_hz: self.profiler().ok().and_then(|profiler| profiler.0.as_ref().and_then(|inner| inner.cpu.hz())),
             kernels: self.kernels.running(),
             takes_requests: self.requests.are_taken(),

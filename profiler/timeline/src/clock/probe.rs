@@ -16,6 +16,8 @@ const OFFSET: &str = "clock.offset";
 const UNCERTAINTY: &str = "clock.uncertainty";
 /// Clocks that differ by no more than this beyond what is uncertain are one clock, nanoseconds: ranks of one host.
 const SAME_CLOCK_NS: f64 = 1e6;
+/// A reading follows another after a minute; none is looked for before this, nanoseconds.
+const APART_NS: i64 = 55_000_000_000;
 /// So much of a segment is looked through: more than is recorded in a minute, after which it is said again.
 const REACH: u64 = 64 << 20;
 
@@ -37,14 +39,21 @@ pub(super) fn said(segment: &mut Segment) -> Result<Option<i64>> {
 }
 
 /// What a segment says from where its reading has come to: when, and what must be added then. Blocks without such a
-/// reading are passed by.
-pub(super) fn later(segment: &mut Segment) -> Result<Vec<(i64, i64)>> {
-    let (mut assembler, mut buffer, mut said) = (Assembler::default(), Vec::new(), Said::default());
+/// reading are passed by, and those soon after the last one, which was at `heard_ns`, without a look at their texts.
+pub(super) fn later(segment: &mut Segment, mut heard_ns: Option<i64>) -> Result<Vec<(i64, i64)>> {
+    let (mut assembler, mut said) = (Assembler::default(), Said::default());
+    let (mut buffer, mut reach) = (Vec::new(), Vec::new());
     let path = segment.path.clone();
     loop {
-        segment.pass(lacks)?;
-        let Some(batch) = segment.next(&mut buffer, None)? else { break };
+        let due_ns = heard_ns.map_or(i64::MIN, |ns| ns.saturating_add(APART_NS));
+        segment.pass(|header| header.last_ns < due_ns, lacks)?;
+        let batch = match segment.one(&mut buffer)? {
+            None => segment.next(&mut reach, None)?,
+            one => one,
+        };
+        let Some(batch) = batch else { break };
         assembler.show(&path, 0, &batch, None, &mut said);
+        heard_ns = heard_ns.max(said.offsets.last().map(|(time_ns, _)| *time_ns));
     }
     Ok(said.offsets.into_iter().map(|(time_ns, offset)| (time_ns, offset as i64)).collect())
 }

@@ -24,7 +24,7 @@ pub struct Status {
     pub lanes: Vec<LaneStatus>,
     /// What became of what was recorded, up to the last block.
     pub totals: Totals,
-    /// Why the recording stopped, if it did.
+    /// Why the recording stopped, if it did; rank 0 tells it of the others, too.
     pub trouble: Option<String>,
     /// CPU samples a second and thread; `None`: none are taken.
     pub cpu_hz: Option<u32>,

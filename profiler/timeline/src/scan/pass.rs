@@ -10,20 +10,30 @@ use crate::part::Window;
 const TEXTS: usize = 8 << 10;
 
 impl Segment {
-    /// Steps from block to block as long as `pass` says so of a header and the payload's first bytes, with padding.
-    pub(crate) fn pass(&mut self, pass: impl Fn(&Header, &[u8]) -> bool) -> Result<()> {
-        let (mut bytes, length) = (vec![0; HEADER + TEXTS + PADDING], self.length()?);
-        loop {
-            let filled = self.fill(&mut bytes[..HEADER + TEXTS], self.offset)?;
-            let Some(header) = bytes[..filled].first_chunk().and_then(format::parse) else { return Ok(()) };
-            let there = (filled - HEADER).min(header.length as usize);
+    /// Steps from block to block as long as `early` says so of a header, or `lacks` of a header and the payload's first
+    /// bytes, with padding.
+    pub(crate) fn pass(
+        &mut self,
+        early: impl Fn(&Header) -> bool,
+        lacks: impl Fn(&Header, &[u8]) -> bool,
+    ) -> Result<()> {
+        let (mut head, mut bytes, length) = ([0; HEADER], vec![0; TEXTS + PADDING], self.length()?);
+        while self.fill(&mut head, self.offset)? == HEADER {
+            let Some(header) = format::parse(&head) else { break };
             let end = self.offset + HEADER as u64 + u64::from(header.length);
-            let known = header.version <= VERSION && end <= length;
-            if !known || !pass(&header, &bytes[HEADER..HEADER + there + PADDING]) {
-                return Ok(());
+            if header.version > VERSION || end > length {
+                break;
+            }
+            if !early(&header) {
+                let most = TEXTS.min(header.length as usize);
+                let there = self.fill(&mut bytes[..most], self.offset + HEADER as u64)?;
+                if !lacks(&header, &bytes[..there + PADDING]) {
+                    break;
+                }
             }
             self.offset = end;
         }
+        Ok(())
     }
 
     /// Steps from header to header over blocks that lie outside of the window.

@@ -6,7 +6,7 @@ use dflash_timeline::record::{Counter, DeviceTime, Flow, FlowEnd, Lane, LaterTim
 use dflash_timeline::{ReadOptions, SegmentWriter, Tail, Timeline, read, read_with};
 
 use crate::clocks::{DAY, MS, heard};
-use crate::support::Run;
+use crate::support::{Run, SEGMENT};
 
 /// Rank 1's clock is what rank 0's is less `lag_ns`, which the stream says each minute within `off_ns`.
 struct Drifting {
@@ -157,4 +157,81 @@ fn one_reading_alone_holds_for_all() {
     let own = timeline.shifts[&1].first_ns();
     assert_eq!((own, timeline.shifts[&1].moved(7)), (3 * DAY + 20_000, 3 * DAY + 20_007));
     assert_eq!(apart_ns(&timeline, 0), 58 * 20_000 + 2_000);
+}
+
+#[test]
+fn readings_right_after_another_are_passed_by_alike_by_all_readers() {
+    // Rank 1 reads its clock each minute, which drifts; `oddly` also ten seconds later, and a second off.
+    let record = |oddly: bool| {
+        let run = Run::new();
+        let mut writers = [0, 1].map(|rank| SegmentWriter::create(&run.dir, rank, 16 << 10).unwrap());
+        for (rank, writer) in (0..).zip(&mut writers) {
+            let lane = writer.lane(&Lane { name: "drafter:0".into(), device: "cpu".into(), rank });
+            let counter = writer.counter(&Counter { name: "clock.offset".into(), unit: "ns".into(), rank });
+            for second in 0..600 {
+                let time_ns = DAY + second * SECOND - i64::from(rank) * drifts(DAY + second * SECOND);
+                let odd = oddly && second % 60 == 10;
+                if rank == 1 && (second % 60 == 0 || odd) {
+                    let value = (drifts(DAY + second * SECOND) + if odd { SECOND } else { 0 }) as f64;
+                    writer.sample(&Sample { counter, time_ns, value }).unwrap();
+                }
+                writer.flow(&Flow { id: second as u64, end: FlowEnd::Put, lane, time_ns }).unwrap();
+                writer.flush(&[], Totals::default()).unwrap();
+            }
+        }
+        for writer in writers {
+            writer.end(&[], Totals::default()).unwrap();
+        }
+        run
+    };
+    let (plain, oddly) = (record(false), record(true));
+    let whole = read(&oddly.dir).unwrap();
+    assert_eq!(whole.flows, read(&plain.dir).unwrap().flows);
+    assert_eq!(whole.shifts, read(&plain.dir).unwrap().shifts);
+    let options = ReadOptions { from_ns: Some(DAY + 300 * SECOND), to_ns: Some(DAY + 310 * SECOND) };
+    let part = read_with(&oddly.dir, &options).unwrap();
+    assert!(part.flows.len() > 20 && part.flows.iter().all(|flow| whole.flows.contains(flow)));
+    assert_eq!(part.shifts, whole.shifts);
+}
+
+/// What a thread has read so far: bytes.
+fn bytes_read() -> u64 {
+    let io = std::fs::read_to_string("/proc/thread-self/io").unwrap();
+    io.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_window_of_two_hosts_reads_little_more_than_that_of_one() {
+    fn none(_: i64) -> i64 {
+        0
+    }
+    let minutes = 40;
+    let read_of = |lag_ns: fn(i64) -> i64| {
+        let run = Run::new();
+        let mut writers: Vec<_> = (0..2).map(|rank| SegmentWriter::create(&run.dir, rank, SEGMENT).unwrap()).collect();
+        for second in 0..60 * minutes {
+            Drifting { lag_ns, off_ns: 0, minutes }.record(&run, second..second + 1, &mut writers);
+            for (rank, writer) in (0..).zip(&mut writers) {
+                let noise = writer.counter(&Counter { name: "noise".into(), unit: "".into(), rank });
+                let ns = DAY + second * SECOND;
+                let time_ns = if rank == 0 { ns } else { ns - lag_ns(ns) };
+                for at in 0..300_u64 {
+                    // Numbers that do not pack.
+                    let value = f64::from_bits((second as u64 * 300 + at).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 2);
+                    writer.sample(&Sample { counter: noise, time_ns, value }).unwrap();
+                }
+            }
+        }
+        for writer in writers {
+            writer.end(&[], Totals::default()).unwrap();
+        }
+        let options = ReadOptions { from_ns: Some(DAY + 600 * SECOND), to_ns: Some(DAY + 610 * SECOND) };
+        let before = bytes_read();
+        let seen = heard(&run.dir, &options).0;
+        assert!(seen.len() >= 40, "{}", seen.len());
+        bytes_read() - before
+    };
+    let (one, two) = (read_of(none), read_of(drifts));
+    println!("{one} bytes are read of one host, {two} of two");
+    assert!(two < one + one / 2, "{one} {two}");
 }

@@ -1,4 +1,4 @@
-//! run.json on a disk that has no room left: a small one of its own, in a process of its own that may mount it.
+//! run.json, and what other ranks note, on a disk that has no room left: a small one of its own, in a process of its own that may mount it.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -42,17 +42,21 @@ fn child_of_the_full_disk() {
     let mut manifest = Manifest::default();
     manifest.config = serde_json::json!({ "long": "x".repeat(9_000) });
     let run = RunDir::create(Path::new(&place), "a", manifest).unwrap();
+    let of_rank = run.rank_trouble(3, 1);
     fill(Path::new(&place));
     for round in 0..20 {
         // Each longer than the one before: the spare file has room for some.
         let trouble = format!("round {round}: {}", "no room ".repeat(10 * round));
         run.amend_manifest(|manifest| manifest.trouble = Some(trouble.clone())).unwrap();
-        assert_eq!(RunDir::open(run.path()).unwrap().manifest().unwrap().trouble, Some(trouble));
+        assert_eq!(RunDir::open(run.path()).unwrap().manifest().unwrap().trouble.as_ref(), Some(&trouble));
+        of_rank.note(&trouble).unwrap();
+        assert_eq!(run.trouble_of_ranks(1, None), Some(format!("rank 3: {trouble}")));
         // Whatever was given back meanwhile is taken by somebody else.
         fill(Path::new(&place));
     }
     run.amend_manifest(|manifest| manifest.state = State::Stopped).unwrap();
     assert_eq!(run.state().unwrap(), State::Stopped);
+    of_rank.close();
     let too_long = "y".repeat(64 << 10);
     run.amend_manifest(|manifest| manifest.outcome = Some(too_long)).unwrap_err();
     assert_eq!((run.state().unwrap(), run.manifest().unwrap().outcome), (State::Stopped, None), "the old one is whole");

@@ -9,7 +9,8 @@ mod target;
 
 use super::crew::{self, Crew, TargetWorker};
 use super::observe::Observer;
-use super::run::{Stop, Text, across, among};
+use super::parts::{Stop, Text};
+use super::run::{across, among};
 use super::scene::Scene;
 use super::shared::Among;
 use super::work::{Load, World};

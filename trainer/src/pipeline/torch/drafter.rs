@@ -12,7 +12,7 @@ use crate::pipeline::checkpoint::Checkpoints;
 use crate::pipeline::collective::{Collective, Ended};
 use crate::pipeline::held_out::Examiner;
 use crate::pipeline::metrics::{Batch, Metrics};
-use crate::pipeline::run::Text;
+use crate::pipeline::parts::Text;
 use crate::pipeline::step::DrafterStep;
 use crate::pipeline::streams::Streams;
 use crate::pipeline::work::{Figures, Learn};

@@ -7,7 +7,7 @@
 use crate::device::place;
 use crate::instrument;
 use crate::model::pad_rows;
-use crate::pipeline::run::Text;
+use crate::pipeline::parts::Text;
 use dflash_profiler::AllocatorStats;
 use dflash_torch::free_memory;
 use std::sync::{Mutex, MutexGuard, PoisonError};

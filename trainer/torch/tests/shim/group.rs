@@ -1,5 +1,4 @@
 //! Two members of a group; each would be a process, but c10d's classes do not mind.
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::ports::free_port;
 use dflash_torch::{Gloo, Member, Rendezvous, Store};

@@ -1,22 +1,13 @@
 //! `dflash prepare`: the target answers the training prompts; the texts become shards.
 
 use crate::exit;
-use crate::output;
 use crate::show::Bar;
 use anyhow::Result;
+use dflash::args::prepare::Args;
+use dflash::output;
 use dflash_trainer::config::Config;
 use dflash_trainer::prepare;
-use std::path::PathBuf;
 use std::process::ExitCode;
-
-#[derive(clap::Args, Debug)]
-pub struct Args {
-    /// The configuration, e.g. configs/demo.toml
-    config: PathBuf,
-    /// Replace shards that were made from other input
-    #[arg(long)]
-    force: bool,
-}
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let config = Config::load(&args.config)?;

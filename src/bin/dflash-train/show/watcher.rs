@@ -1,21 +1,13 @@
 //! Watches a training: a bar with the lanes' log lines above it, or only the lines.
 
 use super::bar::style;
-use crate::output::say;
+use dflash::args::train::LogFormat;
+use dflash::output::say;
 use dflash_trainer::pipeline::{LaneReport, Observer, Step};
 use indicatif::{ProgressBar, ProgressDrawTarget};
 use serde_json::json;
 use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
-
-/// Form of the log lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// One JSON object a line, for machines.
-    Json,
-}
 
 /// Shows a training on stderr.
 pub struct Watcher {

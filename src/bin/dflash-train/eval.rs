@@ -1,10 +1,10 @@
 //! `dflash eval`: a drafter on held-out prompts, by the real draft-verify loop: a run's, a checkpoint's, or any other.
 
 use crate::exit;
-use crate::output::{self, say};
-use crate::run_arg::RunArg;
 use crate::show::Bar;
 use anyhow::{Result, bail};
+use dflash::args::eval::Args;
+use dflash::output::{self, say};
 use dflash_reports::timeline::RunDir;
 use dflash_trainer::TrainError;
 use dflash_trainer::checkpoint;
@@ -14,27 +14,6 @@ use dflash_trainer::session::{Control, EvaluateOptions, RunEvaluation};
 use dflash_trainer::session::{evaluate_drafter, evaluate_run, record_checkpoint, run_config};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-
-#[derive(clap::Args, Debug)]
-pub struct Args {
-    #[command(flatten)]
-    run: RunArg,
-    /// Another configuration than the run's own; a drafter's directory that is of no run needs one
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Held-out prompts for the trained drafter, instead of the configuration's
-    #[arg(long, value_name = "N")]
-    prompts: Option<std::num::NonZeroUsize>,
-    /// Held-out prompts for each of the two controls (untrained; features zeroed); 0 = no controls
-    #[arg(long, value_name = "N")]
-    control_prompts: Option<usize>,
-    /// Draw tokens at this temperature instead of the configuration's (0: greedy)
-    #[arg(long, value_name = "T", value_parser = temperature)]
-    temperature: Option<f64>,
-    /// Print the figures as JSON
-    #[arg(long)]
-    json: bool,
-}
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let subject = Subject::of(args)?;
@@ -116,11 +95,6 @@ impl Subject {
 /// A target's directory holds a config.json too.
 fn is_drafter(directory: &Path) -> bool {
     std::fs::read_to_string(directory.join("config.json")).is_ok_and(|text| text.contains("\"dflash_config\""))
-}
-
-fn temperature(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|t: &f64| t.is_finite() && *t >= 0.0);
-    number.ok_or_else(|| format!("`{text}` is no temperature: write 0 (greedy) or a number above"))
 }
 
 fn name(which: Control) -> &'static str {

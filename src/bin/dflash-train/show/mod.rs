@@ -6,4 +6,4 @@ mod watcher;
 
 pub use bar::Bar;
 pub use beside::Beside;
-pub use watcher::{LogFormat, Watcher};
+pub use watcher::Watcher;

@@ -1,6 +1,6 @@
 //! A progress bar on stderr; without a terminal, a line now and then.
 
-use crate::output::{no_color, say};
+use dflash::output::{no_color, say};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Mutex;

@@ -1,7 +1,7 @@
 //! `dflash train --top`: the live view in the training's own process.
 
 use super::watcher::Curtain;
-use crate::output::say;
+use dflash::output::say;
 use dflash_reports::timeline::RunDir;
 use dflash_tui::view::adapt::Charset;
 use dflash_tui::{End, Error, Inside, Options};
