@@ -136,6 +136,10 @@ impl Ranks {
             Gone { rank: self.launch.rank, who: who(), cause }
         };
         let value = serde_json::to_string(value).map_err(misread)?;
+        // Whoever knows of the end lays nothing: with what the others had laid before, the round could still become whole.
+        if let Some(gone) = self.ended() {
+            return Err(gone);
+        }
         let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
         match &self.side {
             Side::Hub(hub) => hub.lay(0, *round, value),
