@@ -9,16 +9,26 @@ mod tiny;
 
 use serde_json::Value;
 use std::fs;
+use std::time::{Duration, Instant};
 use tiny::Place;
+
+/// How long a machine is given to be less loaded.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The sum of each lane's iterations is its loop's time by std's clock within 0.5 %, and at most 2 % of it is residue.
 #[test]
 fn a_second_clock_agrees() {
     let place = Place::new();
     place.ok(&["prepare", "tiny.toml"]);
-    // A loaded machine may stop a thread between the two clocks: then the trial proves nothing.
-    let trials: Vec<_> = (0..3).map(|_| disagreements(&place)).take_while(|found| !found.is_empty()).collect();
-    assert!(trials.len() < 3, "{trials:?}");
+    // A loaded machine may stop a thread between the two clocks: then the trial proves nothing. What is wrong is so each time.
+    let begin = Instant::now();
+    loop {
+        let found = disagreements(&place);
+        if found.is_empty() {
+            return;
+        }
+        assert!(begin.elapsed() < PATIENCE, "{found:?}");
+    }
 }
 
 fn disagreements(place: &Place) -> Vec<String> {
