@@ -167,13 +167,16 @@ fn readings_right_after_another_are_passed_by_alike_by_all_readers() {
         let mut writers = [0, 1].map(|rank| SegmentWriter::create(&run.dir, rank, 16 << 10).unwrap());
         for (rank, writer) in (0..).zip(&mut writers) {
             let lane = writer.lane(&Lane { name: "drafter:0".into(), device: "cpu".into(), rank });
-            let counter = writer.counter(&Counter { name: "clock.offset".into(), unit: "ns".into(), rank });
+            let counters = ["clock.offset", "clock.uncertainty"]
+                .map(|name| writer.counter(&Counter { name: name.into(), unit: "ns".into(), rank }));
             for second in 0..600 {
                 let time_ns = DAY + second * SECOND - i64::from(rank) * drifts(DAY + second * SECOND);
                 let odd = oddly && second % 60 == 10;
                 if rank == 1 && (second % 60 == 0 || odd) {
                     let value = (drifts(DAY + second * SECOND) + if odd { SECOND } else { 0 }) as f64;
-                    writer.sample(&Sample { counter, time_ns, value }).unwrap();
+                    for (counter, value) in counters.into_iter().zip([value, 0.0]) {
+                        writer.sample(&Sample { counter, time_ns, value }).unwrap();
+                    }
                 }
                 writer.flow(&Flow { id: second as u64, end: FlowEnd::Put, lane, time_ns }).unwrap();
                 writer.flush(&[], Totals::default()).unwrap();
