@@ -47,14 +47,15 @@ pub fn noted(run: &RunDir, manifest: &Manifest) -> Option<String> {
     run.trouble_of_ranks(manifest.attempt, manifest.trouble.clone())
 }
 
-/// Whether something may be wrong that only the run itself can tell: a look at the dates of a few files.
+/// Whether something may be wrong that only the run itself can tell: a look at the dates of a few files. What its ranks have
+/// [noted] is in `manifest` already.
 #[must_use]
 pub fn is_suspicious(run: &RunDir, manifest: &Manifest, state: State) -> bool {
     is_suspicious_at(SystemTime::now(), run, manifest, state)
 }
 
 fn is_suspicious_at(now: SystemTime, run: &RunDir, manifest: &Manifest, state: State) -> bool {
-    noted(run, manifest).is_none() && may_ask(manifest, state) && !quiet(now, run, manifest).is_empty()
+    manifest.trouble.is_none() && may_ask(manifest, state) && !quiet(now, run, manifest).is_empty()
 }
 
 /// Dates of files of another host say nothing here, and its processes cannot be asked.
