@@ -1,6 +1,7 @@
 //! Becomes `dflash-train`, which links libtorch, for the commands that need it.
 
 use anyhow::{Context, Error, anyhow};
+use dflash::build;
 use std::env;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -18,6 +19,7 @@ pub fn to_trainer() -> Error {
     let program = own.with_file_name(TRAINER);
     let mut typed = env::args_os();
     let mut command = Command::new(&program);
+    command.env(build::VARIABLE, build::own());
     if let Some(name) = typed.next() {
         command.arg0(name);
     }

@@ -4,6 +4,7 @@
 //! `dflash top` may ever take.
 
 pub mod args;
+pub mod build;
 mod cli;
 mod commands;
 pub mod exit;

@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,6 +26,8 @@ struct Training {
     process: Child,
     /// What it says on stderr, which goes on no disk.
     log: Arc<Mutex<String>>,
+    /// Whoever reads that is through with it.
+    whole: Receiver<()>,
 }
 
 impl Training {
@@ -42,11 +45,13 @@ impl Training {
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut process = command.env_remove("DFLASH_RUNS").env_remove("RUST_BACKTRACE").spawn().unwrap();
         let (log, stderr) = (Arc::<Mutex<String>>::default(), BufReader::new(process.stderr.take().unwrap()));
-        let kept = Arc::clone(&log);
+        let (kept, (through, whole)) = (Arc::clone(&log), channel());
         thread::spawn(move || {
-            stderr.lines().map_while(Result::ok).for_each(|line| *kept.lock().unwrap() += &(line + "\n"))
+            stderr.lines().map_while(Result::ok).for_each(|line| *kept.lock().unwrap() += &(line + "\n"));
+            // The test may have failed meanwhile.
+            let _ = through.send(());
         });
-        Self { place, process, log }
+        Self { place, process, log, whole }
     }
 
     fn log(&self) -> String {
@@ -90,11 +95,19 @@ impl Training {
         }
     }
 
-    fn end(mut self) -> (Option<i32>, String, tempfile::TempDir) {
+    /// Ends it, and all of its ranks; its exit code and what it said.
+    fn end(&mut self) -> (Option<i32>, String) {
         assert!(Command::new("kill").args(["-INT", &self.process.id().to_string()]).status().unwrap().success());
-        let code = self.process.wait().unwrap().code();
-        let log = self.log();
-        (code, log, self.place)
+        self.whole.recv_timeout(LONG).unwrap_or_else(|error| panic!("it does not end ({error}): {}", self.log()));
+        (self.process.wait().unwrap().code(), self.log())
+    }
+}
+
+impl Drop for Training {
+    fn drop(&mut self) {
+        // It has ended, unless the test failed before: then it would train for ever.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 
@@ -111,24 +124,19 @@ fn the_recording_stops_and_the_training_does_not() {
     assert!(report.contains(stopped) && report.contains("running"), "{report}");
     let screen = training.ask(&["top", "--once"]);
     assert!(screen.contains("INCOMPLETE") && screen.contains(stopped), "{screen}");
-    assert!(training.ask(&["ctl", "status"]).contains("trouble: "));
+    training.until(&["ctl", "status"], |text| text.contains("trouble: "));
     training.goes_on();
-    let (code, log, place) = training.end();
+    let (code, log) = training.end();
     assert_eq!(code, Some(130), "{log}");
     assert!(log.contains("the recording is incomplete: "), "{log}");
     let manifest: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(run_in(place.path()).join("run.json")).unwrap()).unwrap();
+        serde_json::from_str(&fs::read_to_string(run_in(training.place.path()).join("run.json")).unwrap()).unwrap();
     assert_eq!(manifest["state"], "stopped");
     assert!(manifest["trouble"].as_str().unwrap().contains("is no longer written"), "{manifest}");
-    let after = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_dflash"));
-        let output = command.args(arguments).current_dir(place.path()).env_remove("DFLASH_RUNS").output().unwrap();
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
-    let report = after(&["report"]);
+    let report = training.ask(&["report"]);
     assert!(report.contains(stopped) && report.contains("its recording stopped before"), "{report}");
-    assert!(after(&["report", "--format", "md"]).contains(stopped));
-    let screen = after(&["top", "--once"]);
+    assert!(training.ask(&["report", "--format", "md"]).contains(stopped));
+    let screen = training.ask(&["top", "--once"]);
     assert!(screen.contains("INCOMPLETE") && screen.contains(stopped), "{screen}");
 }
 
@@ -145,9 +153,9 @@ fn a_rank_whose_disk_is_full_is_named() {
     training.until(&["ctl", "status"], |text| text.contains("trouble: rank 1: "));
     training.until(&["runs"], |text| text.contains("the recording is incomplete: rank 1: "));
     training.goes_on();
-    let (code, log, place) = training.end();
+    let (code, log) = training.end();
     assert_eq!(code, Some(130), "{log}");
-    let manifest = fs::read_to_string(run_in(place.path()).join("run.json")).unwrap();
+    let manifest = fs::read_to_string(run_in(training.place.path()).join("run.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
     assert_eq!(
         (&manifest["state"], &manifest["trouble"]),
@@ -178,7 +186,7 @@ fn child_of_the_read_only_disk() {
     training.until(&["report"], |text| text.contains("the recording is incomplete") && said(text));
     training.until(&["top", "--once"], |text| text.contains("INCOMPLETE") && text.contains("no longer written"));
     training.goes_on();
-    let (code, log, _) = training.end();
+    let (code, log) = training.end();
     assert!(log.contains("the recording is incomplete: ") && log.contains("run.json: cannot write it"), "{log}");
     assert!(!log.contains("panicked"), "{log}");
     assert_eq!(code, Some(130), "{log}");

@@ -3,8 +3,11 @@
 
 use std::process::Command;
 
+/// As wide as where nobody says how wide the terminal is, and without its colours.
 fn help(arguments: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_dflash")).args(arguments).arg("--help").output().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dflash"));
+    command.args(arguments).arg("--help").env_remove("COLUMNS").env_remove("CLICOLOR_FORCE");
+    let output = command.output().unwrap();
     assert!(output.status.success());
     String::from_utf8(output.stdout).unwrap()
 }

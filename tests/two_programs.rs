@@ -104,6 +104,7 @@ const A_SCRIPT_IN_ITS_PLACE: &str = r#"
 cat >dflash-train <<'END'
 #!/bin/sh
 echo "$$"
+echo "$DFLASH_BUILT_FROM"
 printf '%s\n' "$@"
 exit 7
 END
@@ -121,7 +122,8 @@ fn it_becomes_the_trainer_in_the_same_process_and_passes_every_word_on() {
     let lines: Vec<&str> = stdout.lines().collect();
     assert_eq!(said.status.code(), Some(7), "{stdout}{stderr}");
     assert_eq!(lines[0], lines[1], "another process");
-    assert_eq!(lines[2..], ["train", "x.toml", "--name", "a b"]);
+    assert!(lines[2].starts_with(concat!(env!("CARGO_PKG_VERSION"), ", commit ")), "{stdout}");
+    assert_eq!(lines[3..], ["train", "x.toml", "--name", "a b"]);
 }
 
 /// A link is followed to where both programs lie, and run.json has the command as it was typed.
@@ -153,4 +155,43 @@ fn the_trainer_alone_does_everything() {
     assert!(code == Some(0) && stdout.contains("GPU"), "{stdout}{stderr}");
     let help = |program| output(program, &["--help"]).1;
     assert_eq!(help(trainer).replace("dflash-train", "dflash"), help(Path::new(DFLASH)));
+}
+
+/// `cargo build --no-default-features` makes a new `dflash` and leaves the trainer beside it as it was.
+#[test]
+#[cfg(feature = "train")]
+fn a_trainer_of_another_build_says_so() {
+    let stderr = |program: &str, front: &str| {
+        let mut command = Command::new(program);
+        let output = command.args(["train", "nothing.toml"]).env("DFLASH_BUILT_FROM", front).output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let said = stderr(env!("CARGO_BIN_EXE_dflash-train"), "0.0.1, commit 12");
+    assert!(said.contains("dflash was built from 0.0.1, commit 12, and dflash-train beside it from "), "{said}");
+    // Of these two each is told by the other.
+    let said = stderr(DFLASH, "0.0.1, commit 12");
+    assert!(said.contains("nothing.toml") && !said.contains("was built from"), "{said}");
+}
+
+/// A name that is no text cannot be noted in run.json: this was a panic, and exit code 4.
+#[test]
+#[cfg(feature = "train")]
+fn an_argument_that_is_no_text_is_a_mistake_of_the_user() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let directory = directory();
+    let name = OsStr::from_bytes(b"odd-\xff.toml");
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs/sim/one_and_one.toml");
+    if let Err(error) = fs::copy(shipped, directory.path().join(name)) {
+        println!("skipped: this file system takes no such name: {error}");
+        return;
+    }
+    for program in [DFLASH, env!("CARGO_BIN_EXE_dflash-train")] {
+        let mut command = Command::new(program);
+        let output = command.arg("train").arg(name).current_dir(directory.path()).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), &*output.stdout), (Some(2), &b""[..]), "{stderr}");
+        assert!(stderr.starts_with("dflash: the argument `odd-") && stderr.contains("is not UTF-8"), "{stderr}");
+        assert!(!directory.path().join("runs").exists(), "nothing was begun");
+    }
 }

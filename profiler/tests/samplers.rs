@@ -30,7 +30,7 @@ fn thread_lives(name: &str) -> bool {
 fn wait(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
-        assert!(begin.elapsed() < Duration::from_secs(30), "{what}");
+        assert!(begin.elapsed() < Duration::from_secs(120), "{what}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
@@ -100,6 +100,7 @@ fn without_samplers_there_are_no_threads() {
     (options.sample_every, options.nvml.every) = (None, None);
     let profiler = Profiler::start(options).unwrap();
     wait("the writer runs", || thread_lives("dflash-writer"));
-    assert!(!thread_lives("dflash-procs") && !thread_lives("dflash-nvml"));
+    // Those of the last test may still be on their way out; this recording's own would stay.
+    wait("no sampler runs", || !thread_lives("dflash-procs") && !thread_lives("dflash-nvml"));
     assert_eq!(profiler.finish().emitted, 0);
 }

@@ -95,7 +95,7 @@ fn escape_leads_out_step_by_step_and_stops_from_outside_are_survived() {
     // The line is as the program left it: only a line feed ends what is typed.
     terminal.type_in("fg");
     terminal.press(&["C-j"]);
-    terminal.wait_for("the view alone", |screen| screen.contains(" 1 Overview") && !screen.contains("fg"));
+    terminal.wait_for("the view alone", |screen| screen.contains(" 1 Overview") && !screen.contains("$ fg"));
     assert_eq!(terminal.modes(), "1 0 0");
     for (key, shows) in [("2", " 2 Stages"), ("?", " 9 Help")] {
         terminal.type_until(key, shows);

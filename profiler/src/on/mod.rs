@@ -24,6 +24,7 @@ mod lane;
 mod level;
 mod open;
 mod output;
+mod patience;
 mod profiler;
 mod remarks;
 mod rows;

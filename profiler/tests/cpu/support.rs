@@ -57,18 +57,12 @@ impl Recording {
 /// Uses CPU time, in a function of its own.
 #[inline(never)]
 pub fn burn_cpu(how_long: Duration) {
-    let begin = dflash_cpu_ns();
-    while dflash_cpu_ns() - begin < how_long.as_nanos() as u64 {
+    let begin = dflash_sys::thread_cpu_ns();
+    while dflash_sys::thread_cpu_ns() - begin < how_long.as_nanos() as u64 {
         (0..10_000_u64).for_each(|i| {
             black_box(i);
         });
     }
-}
-
-/// CPU time of this thread.
-fn dflash_cpu_ns() -> u64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    stat.split(' ').next().unwrap().parse().unwrap()
 }
 
 /// Waits until it holds; fails if it never does.

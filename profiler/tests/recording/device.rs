@@ -1,21 +1,23 @@
 //! Spans with a stream, on a simulated device that works in real time.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dflash_profiler::sim::{SimDevice, SimStream};
-use dflash_profiler::timeline::read_iterations;
 use dflash_profiler::timeline::record::{Span, Stream, Totals};
+use dflash_profiler::timeline::{Timeline, read_iterations};
 use dflash_profiler::{DeviceStream, Kind, Level, begin_iteration, set_level, span};
 
 use crate::device_support::{device, ms, recording, spans};
 
 /// The simulated device places its events exactly: where the stream stood when they were recorded.
-fn check(span: &Span, begin_ns: i64, end_ns: i64) {
+fn check(timeline: &Timeline, span: &Span, begin_ns: i64, end_ns: i64) {
     let device = span.device.unwrap_or_else(|| panic!("no device time: {span:?}"));
     let off = device.duration_ns as i64 - (end_ns - begin_ns);
     assert!(off.abs() <= 64 + (end_ns - begin_ns) / 100_000, "{off} ns off in {} ns: {span:?}", end_ns - begin_ns);
-    // The anchors of a busy machine may be wide.
-    assert!((device.begin_ns - begin_ns).abs() < 2_000_000, "begins at {begin_ns}: {span:?}");
+    // The anchors of a busy machine may be wide, and say how wide.
+    let widest_ns = timeline.device_anchors.iter().map(|anchor| anchor.uncertainty_ns as i64).max().unwrap();
+    let off = (device.begin_ns - begin_ns).abs();
+    assert!(off < 2_000_000 + widest_ns, "begins at {begin_ns}, anchors are {widest_ns} ns wide: {span:?}");
 }
 
 #[test]
@@ -43,7 +45,7 @@ fn host_and_device_time_stand_side_by_side() {
     assert_eq!((totals.unresolved, totals.negative, totals.misplaced, totals.dropped), (0, 0, 0, 0));
     let forward = spans(&timeline, "drafter.forward");
     assert_eq!((forward.len(), spans(&timeline, "drafter.layer").len()), (20, 40));
-    forward.iter().zip(&truth).for_each(|(span, (begin, end))| check(span, *begin, *end));
+    forward.iter().zip(&truth).for_each(|(span, (begin, end))| check(&timeline, span, *begin, *end));
     for span in spans(&timeline, "drafter.layer") {
         let time = span.device.unwrap().duration_ns;
         assert!(time >= 999_900, "{time} ns");
@@ -88,7 +90,7 @@ fn two_streams_and_two_devices_on_one_lane() {
         assert_eq!(spans.len(), 30);
         for (step, (span, truth)) in spans.iter().zip(&truth).enumerate() {
             let (begin, end) = if place == 0 { truth.0 } else { truth.1 };
-            check(span, begin, end);
+            check(&timeline, span, begin, end);
             let stream = span.device.and_then(|device| device.stream).and_then(|stream| timeline.stream(stream));
             let (device, number) = [("cuda:0", 0), ("cuda:0", 1), ("cuda:1", 0)][(step + place) % 3];
             assert_eq!(stream, Some(&Stream { device: device.into(), number, rank: 0 }), "{name} {step}");
@@ -215,14 +217,23 @@ fn two_lanes_on_one_stream_are_told_of() {
     assert_eq!(marks, [told, told]);
 }
 
+/// Whether this process has a thread that asks devices.
+fn collects() -> bool {
+    let mut threads = std::fs::read_dir("/proc/self/task").unwrap();
+    threads.any(|t| t.is_ok_and(|t| std::fs::read(t.path().join("comm")).is_ok_and(|name| name == b"dflash-device\n")))
+}
+
 #[test]
 fn without_device_spans_there_is_no_collector() {
     let recording = recording(Level::Layers);
     let lane = recording.profiler.lane("a", "cpu").enter();
     drop(span!("a"));
-    let threads = std::fs::read_dir("/proc/self/task").unwrap();
-    let named = threads.filter_map(|t| std::fs::read_to_string(t.ok()?.path().join("comm")).ok());
-    assert!(!named.collect::<String>().contains("dflash-device"));
+    // That of the last test may still be on its way out; one of this recording would stay.
+    let begin = Instant::now();
+    while collects() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "there is a collector");
+        std::thread::sleep(ms(1));
+    }
     drop(lane);
     assert_eq!(recording.finish().1, Totals { emitted: 1, written: 1, ..Totals::default() });
 }

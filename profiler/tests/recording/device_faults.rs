@@ -46,7 +46,7 @@ fn wait(recording: &Recording, far: impl Fn(&Timeline) -> bool) {
 fn what_is_not_done_at_the_end_is_unresolved() {
     let device = SimDevice::new(0, SimClock::real());
     let stream = device.stream(0);
-    let recording = recording(Duration::from_secs(10));
+    let recording = recording(Duration::from_secs(1_000));
     let lane = recording.profiler.lane("a", "cuda:0").enter();
     step(&stream);
     stream.work(Duration::from_secs(3_600));
@@ -54,7 +54,10 @@ fn what_is_not_done_at_the_end_is_unresolved() {
     drop(lane);
     let begin = Instant::now();
     let (timeline, totals) = recording.finish();
-    assert!(begin.elapsed() < Duration::from_secs(8), "it waits for a moment, not for the device");
+    assert!(
+        begin.elapsed() < Duration::from_secs(120),
+        "it waits for a moment, neither for the device nor the deadline"
+    );
     assert_eq!((timeline.spans.len(), timeline.iterations.len(), totals.unresolved), (6, 6, 5));
     assert_eq!(timeline.spans.iter().filter(|span| span.device.is_some()).count(), 1);
     assert_eq!(device.live_events(), 0);
@@ -208,9 +211,8 @@ fn a_call_that_never_returns_stops_neither_the_writer_nor_the_program() {
     let lane = recording.profiler.lane("a", "cuda:0").enter();
     (0..20).for_each(|_| step(&stream));
     drop(lane);
-    let begin = Instant::now();
     let (timeline, totals) = recording.finish();
-    assert!(begin.elapsed() < Duration::from_secs(15));
+    assert!(HANGS.load(Ordering::Relaxed), "it ends while the call hangs");
     assert_eq!((timeline.spans.len(), totals.unresolved), (20, 20));
     assert!(timeline.marks.iter().any(|mark| mark.text.contains("dflash-device hangs")), "{:?}", timeline.marks);
     HANGS.store(false, Ordering::Relaxed);

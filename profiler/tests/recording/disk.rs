@@ -9,6 +9,9 @@ use dflash_profiler::{Kind, Options, Profiler, begin_iteration, span};
 
 use crate::support::{Recording, records};
 
+/// How long anything may take on a machine that does other things too.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 fn many_segments(options: &mut Options) {
     options.stream.segment_bytes = 1;
     options.write_every = Duration::from_millis(5);
@@ -24,7 +27,7 @@ fn until_there_is_trouble(profiler: &Profiler) {
     let _lane = profiler.lane("a", "cpu").enter();
     let begin = Instant::now();
     while profiler.trouble().is_none() {
-        assert!(begin.elapsed() < Duration::from_secs(30), "nobody notices");
+        assert!(begin.elapsed() < PATIENCE, "nobody notices");
         let _span = span!("a.step");
         thread::sleep(Duration::from_millis(1));
     }
@@ -45,7 +48,7 @@ fn a_disk_that_fails_is_said_and_the_program_goes_on() {
     let begin = Instant::now();
     let mut steps = 20;
     while recording.profiler.trouble().is_none() {
-        assert!(begin.elapsed() < Duration::from_secs(30), "nobody notices");
+        assert!(begin.elapsed() < PATIENCE, "nobody notices");
         step();
         steps += 1;
     }
@@ -112,7 +115,7 @@ fn segments_rotate_and_attempts_follow_each_other() {
         while segments() < wanted {
             let _span = span!("a.step");
             thread::sleep(Duration::from_millis(1));
-            assert!(begin.elapsed() < Duration::from_secs(30), "{} segments of {wanted}", segments());
+            assert!(begin.elapsed() < PATIENCE, "{} segments of {wanted}", segments());
         }
     };
     work(&recording.profiler, 3);

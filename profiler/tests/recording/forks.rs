@@ -26,7 +26,7 @@ fn a_forked_child_writes_nothing_and_ends() {
     let before = stream.records();
     for _ in 0..3 {
         let profiler = recording.profiler.clone();
-        let code = dflash_sys::fork_and_wait(Duration::from_secs(30), || {
+        let code = dflash_sys::fork_and_wait(Duration::from_secs(120), || {
             // A child that goes on as if nothing had happened.
             let off = dflash_profiler::level() == Level::Off;
             (0..1_000).for_each(|_| step());

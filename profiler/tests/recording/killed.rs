@@ -106,6 +106,12 @@ fn readable(timeline: &Timeline) -> [(&'static str, BTreeSet<u64>); 4] {
     ]
 }
 
+/// How long it lived from the first of these notes on: at least until the last. A step takes 5 ms; where the next note came
+/// much later the whole machine may have stood still, and nobody says so.
+fn lived_ns(noted: &[[u64; 2]]) -> u64 {
+    noted.windows(2).map(|next| (next[1][0] - next[0][0]).min(50_000_000)).sum()
+}
+
 /// Kills one after so long, and sees what is left.
 fn kill_one(after: Duration) {
     // In memory, where there is such a place: a disk may hold up who writes for longer than all of this takes.
@@ -134,13 +140,11 @@ fn kill_one(after: Duration) {
     let timeline = read(&run).unwrap();
     assert!(!timeline.health.ended);
     assert_eq!(timeline.spans.iter().filter(|span| span.device.is_some()).count(), 0, "its device does nothing");
-    // It lived at least until it made its last note.
-    let death = noted.last().unwrap()[0];
     for (kind, steps) in readable(&timeline) {
         let whole = (0..).zip(&steps).take_while(|(number, step)| number == *step).count();
         assert_eq!(whole, steps.len(), "a {kind} is missing among those that were written: {steps:?}");
-        let Some([time, withheld]) = noted.get(whole) else { continue };
-        let (lost, withheld) = (death - time, withheld_at_end - withheld);
+        let Some([_, withheld]) = noted.get(whole) else { continue };
+        let (lost, withheld) = (lived_ns(&noted[whole..]), withheld_at_end - withheld);
         assert!(
             lost <= MOST_LOST_NS + withheld,
             "after {after:?}: from the first {kind} lost {lost} ns, of these {withheld} withheld by the machine"
@@ -193,12 +197,16 @@ fn a_device_time_that_comes_later_is_its_spans() {
         options.device.stride_below = Duration::ZERO;
     });
     let lane = recording.profiler.lane("drafter:0", "cuda:0").enter();
-    stream.work(Duration::from_secs(2));
     let mut tail = Tail::open(&recording.run).unwrap();
     // Until the host's part of some is in the stream, as somebody sees who follows it.
+    let any_untimed = |timeline: &Timeline| timeline.spans.iter().any(|span| span.device.is_none());
     let begin = Instant::now();
     let mut steps = 0;
-    while steps < 20 || tail.timeline().iterations.len() < 10 {
+    while steps < 20 || tail.timeline().iterations.len() < 10 || !any_untimed(tail.timeline()) {
+        // The host stays ahead, also where all stood still for a while.
+        if stream.free_ns() < dflash_sys::monotonic_ns() + 500_000_000 {
+            stream.work(Duration::from_secs(2));
+        }
         assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", tail.timeline());
         let _iteration = begin_iteration(Kind::Train);
         let _span = span!("drafter.forward", &stream);
@@ -208,7 +216,6 @@ fn a_device_time_that_comes_later_is_its_spans() {
         steps += 1;
     }
     drop(lane);
-    let without = tail.timeline().spans.iter().filter(|span| span.device.is_none()).count();
     let all_timed = |timeline: &Timeline| timeline.spans.iter().filter(|span| span.device.is_some()).count() == steps;
     while !all_timed(tail.timeline()) {
         assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", tail.timeline());
@@ -217,7 +224,6 @@ fn a_device_time_that_comes_later_is_its_spans() {
     }
     let (timeline, totals) = recording.finish();
     tail.poll().unwrap();
-    assert!(without > 0, "the host was ahead");
     assert_eq!((timeline.spans.len(), timeline.iterations.len(), totals.unresolved), (steps, steps, 0));
     assert!(all_timed(&timeline));
     assert_eq!(tail.timeline().spans, timeline.spans, "following gives what reading gives");

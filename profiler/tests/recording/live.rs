@@ -72,15 +72,20 @@ fn counters_flows_and_marks() {
 fn the_profiler_samples_the_process_and_itself() {
     let recording = Recording::with(|options| options.sample_every = Some(Duration::from_millis(50)));
     let lane = recording.profiler.lane("a", "cpu").enter();
-    for _ in 0..20 {
+    let names = ["process.cpu", "process.rss", "thread.dflash-writer.cpu", "profiler.cpu", "profiler.bytes"];
+    let values = |timeline: &Timeline, name: &str| -> Vec<f64> {
+        let id = timeline.counters.iter().position(|c| c.name == name);
+        timeline.samples.iter().filter(|s| Some(s.counter.0 as usize) == id).map(|s| s.value).collect()
+    };
+    let mut tail = Tail::open(&recording.run).unwrap();
+    wait(&mut tail, |timeline| {
         let _iteration = begin_iteration(Kind::Train);
-        thread::sleep(Duration::from_millis(10));
-    }
+        names.iter().all(|name| values(timeline, name).len() > 1)
+    });
     drop(lane);
     let (timeline, _) = recording.finish();
-    for name in ["process.cpu", "process.rss", "thread.dflash-writer.cpu", "profiler.cpu", "profiler.bytes"] {
-        let id = timeline.counters.iter().position(|c| c.name == name).unwrap_or_else(|| panic!("no {name}"));
-        let values: Vec<f64> = timeline.samples.iter().filter(|s| s.counter.0 == id as u32).map(|s| s.value).collect();
+    for name in names {
+        let values = values(&timeline, name);
         assert!(values.iter().all(|value| value.is_finite() && *value >= 0.0), "{name}: {values:?}");
     }
 }

@@ -131,7 +131,7 @@ mod tests {
         let wait_for = |syncer: &Syncer, what: fn(&super::SyncStats) -> bool| {
             let begin = Instant::now();
             while !what(&syncer.stats()) {
-                assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", syncer.stats());
+                assert!(begin.elapsed() < Duration::from_secs(120), "{:?}", syncer.stats());
                 thread::sleep(Duration::from_millis(1));
             }
         };

@@ -11,11 +11,16 @@ mod show;
 mod train;
 
 use dflash::args::Compute;
+use dflash::build;
+use dflash::output::say;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     dflash::main(|what| {
         dflash_sys::keep_freed_memory(); // tensors come and go all the time
+        if let Some(warning) = build::differs() {
+            say(&warning);
+        }
         match what {
             Compute::Prepare(args) => prepare::run(args),
             Compute::Train(args) => train::run(args),

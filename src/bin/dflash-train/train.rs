@@ -2,8 +2,9 @@
 
 use crate::exit;
 use crate::show::{Beside, Watcher};
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use dflash::args::train::Args;
+use dflash::build;
 use dflash::output::{self, say};
 use dflash::run_arg;
 use dflash_reports::timeline::RunDir;
@@ -11,6 +12,7 @@ use dflash_sys::StopFlag;
 use dflash_trainer::config::Config;
 use dflash_trainer::ranks::Launch;
 use dflash_trainer::session::{TrainOptions, Trained, run_config, train, unfinished};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -43,13 +45,26 @@ fn options(args: &Args, config: &Config, name: &Path) -> Result<TrainOptions> {
     let name_of = |assignment: &String| Some(assignment.split_once('=')?.0.trim().to_owned());
     let given = args.set.iter().filter_map(name_of).chain(steps).collect();
     Ok(TrainOptions {
-        command: std::env::args().collect(),
+        command: typed()?,
         config_name: name.display().to_string(),
-        commit: option_env!("DFLASH_COMMIT").map(str::to_owned),
+        commit: build::COMMIT.map(str::to_owned),
         resume,
         given,
         launch: Launch::from_env()?,
     })
+}
+
+/// The command as it was typed, for run.json.
+fn typed() -> Result<Vec<String>> {
+    let text = |word: OsString| {
+        word.into_string().map_err(|word| {
+            anyhow!(
+                "the argument `{}` is not UTF-8, and run.json keeps the command as text: rename the file",
+                word.display()
+            )
+        })
+    };
+    std::env::args_os().map(text).collect()
 }
 
 /// A path, or a name under the runs.

@@ -211,7 +211,7 @@ fn any_sample() -> impl Strategy<Value = Sample> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
 
     #[test]
     fn any_samples_come_back(samples in prop::collection::vec(any_sample(), 0..12), limit in 1usize..120) {

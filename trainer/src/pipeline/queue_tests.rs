@@ -114,7 +114,7 @@ fn run(trial: &Trial) -> Vec<Vec<u64>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn strict_order_is_kept_within_the_bounds_and_never_gets_stuck(trial in trial()) {

@@ -1,46 +1,13 @@
 //! Simulated devices: who limits is who the configuration says, failures are named, and nothing hangs.
 
-use crate::support::never_stuck;
-use dflash_profiler::timeline::{Manifest, MetricsWriter, RunDir, Timeline, read};
-use dflash_profiler::{Options, Profiler};
-use dflash_trainer::TrainError;
+mod ran;
+
 use dflash_trainer::config::{AsyncPostprocess, Config, DeviceChoice, Lasting};
-use dflash_trainer::pipeline::{LaneReport, Observer, Simulated, Simulation, Step, simulate};
-use std::collections::BTreeMap;
-use std::sync::Mutex;
+use ran::{Ran, run};
 use std::time::{Duration, Instant};
 
 /// How long a busy machine is given to be less so.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Mean milliseconds of each lane's stages, and what was said of the waiting.
-#[derive(Default)]
-struct Means {
-    stages: Mutex<BTreeMap<(String, String), f64>>,
-    waiting: Mutex<String>,
-}
-
-impl Observer for Means {
-    fn step(&self, step: &Step) {
-        if !step.waiting.is_empty() {
-            self.waiting.lock().unwrap().clone_from(&step.waiting);
-        }
-    }
-
-    fn lane(&self, report: &LaneReport) {
-        for mean in &report.stages {
-            self.stages.lock().unwrap().insert((report.lane.clone(), mean.stage.clone()), mean.ms);
-        }
-    }
-}
-
-impl Means {
-    fn share(&self, lane: &str, stage: &str) -> f64 {
-        let stages = self.stages.lock().unwrap();
-        let ms = |stage: &str| stages.get(&(lane.to_owned(), stage.to_owned())).copied().unwrap_or_default();
-        ms(stage) / ms("total")
-    }
-}
 
 fn config(targets: usize, drafters: usize, stages: &[(&str, &str)]) -> Config {
     let mut config = Config::default();
@@ -53,57 +20,6 @@ fn config(targets: usize, drafters: usize, stages: &[(&str, &str)]) -> Config {
     (config.train.batch, config.train.steps, config.profile.log_every) = (1, 30, 20);
     config.profile.warmup_iterations = 5;
     config
-}
-
-/// Who records is alone: the level is the process's.
-static ALONE: Mutex<()> = Mutex::new(());
-
-/// What a simulation left.
-struct Ran {
-    result: Result<Simulated, TrainError>,
-    means: Means,
-    timeline: Timeline,
-}
-
-fn run(config: Config) -> Ran {
-    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    never_stuck(move || {
-        let dir = tempfile::tempdir().unwrap();
-        let run = RunDir::create(dir.path(), "sim", Manifest::default()).unwrap();
-        let mut options = Options::new(run.clone());
-        (options.control, options.nvml.every, options.bare.pairs) = (false, None, 0);
-        let profiler = Profiler::start(options).unwrap();
-        let means = Means::default();
-        let metrics = Some(MetricsWriter::open(&dir.path().join("metrics.csv"), 3).unwrap().into());
-        let simulation = Simulation {
-            config: &config,
-            profiler: &profiler,
-            observer: &means,
-            metrics,
-            ranks: None,
-            stop: &|| false,
-        };
-        let result = simulate(simulation);
-        profiler.finish();
-        Ran { result, means, timeline: read(&run).unwrap() }
-    })
-}
-
-impl Ran {
-    /// Readings of a counter.
-    fn readings(&self, name: &str) -> Vec<f64> {
-        let counter = self.timeline.counters.iter().position(|counter| counter.name == name);
-        let counter = counter.unwrap_or_else(|| panic!("no counter {name}"));
-        let own = self.timeline.samples.iter().filter(|sample| sample.counter.0 as usize == counter);
-        own.map(|sample| sample.value).collect()
-    }
-
-    /// The mean of a counter over the second half of its readings.
-    fn settled(&self, name: &str) -> f64 {
-        let readings = self.readings(name);
-        let half = &readings[readings.len() / 2..];
-        half.iter().sum::<f64>() / half.len() as f64
-    }
 }
 
 /// Shares of a target's put and of a drafter's wait, by what takes how long.

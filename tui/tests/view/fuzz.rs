@@ -68,7 +68,7 @@ fn size() -> impl Strategy<Value = (u16, u16)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(8) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: ProptestConfig::default().cases / 32, ..ProptestConfig::default() })]
 
     #[test]
     fn no_size_and_no_key_panics(

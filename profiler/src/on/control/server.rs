@@ -10,11 +10,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dflash_timeline::control::Answer;
 
 use super::super::hub::lock;
+use super::super::patience::Patience;
 use super::super::threads::Role;
 use super::pace::Pace;
 use super::reply::Reply;
@@ -112,9 +113,9 @@ pub(super) struct Leaving(Vec<Seat>);
 impl Leaving {
     /// Lets them hear their answers, for a moment, and sends them away. They hold nothing of the recording.
     pub(super) fn hear_out(self) {
-        let end = Instant::now() + HEARD_OUT;
+        let mut patience = Patience::new(HEARD_OUT);
         let waits = |seat: &Seat| seat.busy.load(Ordering::Acquire) && !visit::is_visitor();
-        while self.0.iter().any(waits) && Instant::now() < end {
+        while self.0.iter().any(waits) && !patience.is_over() {
             thread::sleep(Duration::from_millis(1));
         }
         self.0.iter().for_each(Seat::clear);

@@ -3,13 +3,14 @@
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dflash_timeline::record::Severity;
 use rtrb::{Consumer, Producer};
 
 use super::super::event::Remark;
 use super::super::hub::{Hub, LaneShared, lock};
+use super::super::patience::Patience;
 use super::collector::Collector;
 use crate::{DeviceError, DeviceEvent, DeviceStream, DeviceTiming, StreamKey};
 
@@ -209,9 +210,9 @@ impl Hub {
     /// Waits for the collector a little longer than it may take. A thread that hangs in a call to its device is left
     /// alone: `false`.
     pub(crate) fn join_device(&self, meanwhile: &mut dyn FnMut()) -> bool {
-        let deadline = Instant::now() + self.device.timing.finish_deadline + Duration::from_secs(1);
+        let mut patience = Patience::new(self.device.timing.finish_deadline + Duration::from_secs(1));
         while !self.device.done.load(Ordering::Acquire) {
-            if Instant::now() > deadline {
+            if patience.is_over() {
                 return false;
             }
             meanwhile();

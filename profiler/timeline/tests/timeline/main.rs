@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
+mod any_records;
 mod clocks;
 mod csv;
 mod damage;

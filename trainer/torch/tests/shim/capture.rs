@@ -2,7 +2,9 @@
 
 use std::path::Path;
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::support::{alone, events, threads_with};
 use dflash_torch::{CapturedTrace, TorchError, as_operator, prepare_capture, start_capture, stop_capture};
@@ -126,22 +128,30 @@ fn a_trace_that_has_no_place_is_refused_and_the_capture_has_ended() {
 fn captures_come_and_go_under_work() {
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
-    let stop = std::sync::atomic::AtomicBool::new(false);
+    let (stop, done) = (AtomicBool::new(false), [AtomicU64::new(0), AtomicU64::new(0)]);
+    let counts = || done.each_ref().map(|done| done.load(Ordering::Relaxed));
     thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+        for done in &done {
+            let stop = &stop;
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
                     multiply();
+                    done.fetch_add(1, Ordering::Relaxed);
                 }
             });
         }
         for round in 0..4 {
             start_capture().unwrap();
-            thread::sleep(std::time::Duration::from_millis(30));
+            // Until each has begun and ended some, on a busy machine too.
+            let (before, begin) = (counts(), Instant::now());
+            while (0..2).any(|thread| counts()[thread] < before[thread] + 3) {
+                assert!(begin.elapsed() < Duration::from_secs(60), "round {round}: {:?} after {before:?}", counts());
+                thread::sleep(Duration::from_millis(5));
+            }
             let trace = stop_capture(&dir.path().join(format!("{round}.json"))).unwrap();
             assert!(trace.threads.len() >= 2, "round {round}: {:?}", trace.threads);
         }
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        stop.store(true, Ordering::Relaxed);
     });
 }
 

@@ -66,7 +66,7 @@ fn gives_up(work: impl FnOnce(&dyn Fn() -> bool) -> dflash_torch::Result<()>) {
     let began = Instant::now();
     let error = work(&|| began.elapsed() > Duration::from_millis(300)).unwrap_err().to_string();
     assert!(error.contains("a member is gone"), "{error}");
-    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(120), "{:?}", began.elapsed());
 }
 
 #[test]

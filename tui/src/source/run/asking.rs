@@ -71,7 +71,8 @@ mod tests {
 
     #[test]
     fn a_run_that_is_silent_is_asked_and_its_answer_is_shown() {
-        let parent = tempfile::tempdir().expect("a temporary directory");
+        // A socket's path is short, that of the temporary directory need not be.
+        let parent = tempfile::tempdir_in("/tmp").expect("a temporary directory");
         let mut manifest = Manifest::default();
         manifest.started_unix_ns = 1;
         manifest.control = Some(parent.path().join("a.sock"));

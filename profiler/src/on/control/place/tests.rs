@@ -9,6 +9,13 @@ fn mode(path: &Path) -> u32 {
     fs::symlink_metadata(path).unwrap().mode() & 0o777
 }
 
+/// A directory that is nobody else's, whatever the umask is, with room for a socket's name, wherever temporary files lie.
+fn private() -> tempfile::TempDir {
+    let directory = tempfile::tempdir_in("/tmp").unwrap();
+    fs::set_permissions(directory.path(), Permissions::from_mode(0o700)).unwrap();
+    directory
+}
+
 #[test]
 fn the_runtime_directory_comes_first() {
     let paths = |runtime: Option<&str>, temporary: &str| -> Vec<String> {
@@ -22,7 +29,7 @@ fn the_runtime_directory_comes_first() {
 
 #[test]
 fn a_directory_is_made_and_closed_to_others() {
-    let parent = tempfile::tempdir().unwrap();
+    let parent = private();
     let directory = parent.path().join("dflash");
     own_directory(&directory, uid()).unwrap();
     assert_eq!(mode(&directory), 0o700);
@@ -33,7 +40,7 @@ fn a_directory_is_made_and_closed_to_others() {
 
 #[test]
 fn links_files_and_strangers_are_refused() {
-    let parent = tempfile::tempdir().unwrap();
+    let parent = private();
     let (real, link, file) = (parent.path().join("real"), parent.path().join("link"), parent.path().join("file"));
     fs::create_dir(&real).unwrap();
     symlink(&real, &link).unwrap();
@@ -52,7 +59,7 @@ fn links_files_and_strangers_are_refused() {
 
 #[test]
 fn what_a_killed_process_left_is_removed_and_what_lives_is_not() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = private();
     let (first, path) = bind_in(directory.path(), Path::new("/some/run"), 0).unwrap();
     assert_eq!(mode(&path), 0o600);
     let (second, beside) = bind_in(directory.path(), Path::new("/some/run"), 0).unwrap();
@@ -69,22 +76,23 @@ fn what_a_killed_process_left_is_removed_and_what_lives_is_not() {
 
 #[test]
 fn what_is_no_socket_is_left_alone() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = private();
     let (listener, path) = bind_in(directory.path(), Path::new("/some/run"), 0).unwrap();
     drop(listener);
     fs::remove_file(&path).unwrap();
     let precious = directory.path().join("precious");
     fs::write(&precious, "kept").unwrap();
+    fs::set_permissions(&precious, Permissions::from_mode(0o664)).unwrap();
     symlink(&precious, &path).unwrap();
     let (_listener, beside) = bind_in(directory.path(), Path::new("/some/run"), 0).unwrap();
     assert_ne!(path, beside);
     assert_eq!(fs::read_to_string(&precious).unwrap(), "kept");
-    assert_eq!(mode(&precious) & 0o077, 0o044 & mode(&precious), "its mode is its own");
+    assert_eq!(mode(&precious), 0o664, "its mode is its own");
 }
 
 #[test]
 fn a_path_that_is_too_long_is_said() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = private();
     let long = directory.path().join("x".repeat(90));
     fs::create_dir(&long).unwrap();
     assert!(bind_in(&long, Path::new("/some/run"), 0).unwrap_err().contains("at most 107 bytes"));
