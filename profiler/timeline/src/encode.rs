@@ -189,12 +189,14 @@ impl Encoder {
         self.tags.push(tag);
     }
 
-    /// Makes room for a record.
+    /// Makes room for a record; whether there was none.
     #[inline]
-    fn make_room(&mut self, least: usize) {
-        if self.bytes.len() - self.used < least {
+    fn make_room(&mut self, least: usize) -> bool {
+        let grows = self.bytes.len() - self.used < least;
+        if grows {
             self.grow(least);
         }
+        grows
     }
 
     #[cold]

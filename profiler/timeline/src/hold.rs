@@ -115,6 +115,17 @@ impl<V: Visit> Visit for Hold<'_, V> {
         if self.holding { self.hold(span.lane, OfLane::Span(span)) } else { self.visit.span(span) }
     }
 
+    #[inline(always)]
+    fn spans(&mut self, lane: LaneId, spans: impl Iterator<Item = Span>) {
+        if self.holding {
+            for span in spans {
+                self.hold(lane, OfLane::Span(span));
+            }
+        } else {
+            self.visit.spans(lane, spans);
+        }
+    }
+
     fn iteration(&mut self, iteration: Iteration) {
         if self.holding {
             self.hold(iteration.lane, OfLane::Iteration(iteration));

@@ -46,13 +46,19 @@ pub(crate) struct Ids {
     used: Vec<u32>,
 }
 
-const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 
 impl Ids {
     /// The block's id, if the text has been introduced in this block.
     #[inline]
     pub(crate) fn get(&self, id: u32) -> Option<u32> {
-        self.local.get(id as usize).copied().filter(|local| *local != NONE)
+        Some(self.get_or_none(id)).filter(|local| *local != NONE)
+    }
+
+    /// The same, `NONE` for none.
+    #[inline]
+    pub(crate) fn get_or_none(&self, id: u32) -> u32 {
+        self.local.get(id as usize).copied().unwrap_or(NONE)
     }
 
     /// Notes that the text has just been introduced, and returns its id.

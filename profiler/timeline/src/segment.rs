@@ -107,8 +107,9 @@ impl SegmentWriter {
     /// Adds a finished span.
     #[inline]
     pub fn span(&mut self, span: &Span) -> Result<()> {
-        let usual = self.local.names.get(span.name.0).is_some_and(|name| self.block.usual_span(span, NameId(name)));
-        if !usual {
+        // Of a name that has not been introduced the block knows no shapes.
+        let name = NameId(self.local.names.get_or_none(span.name.0));
+        if !self.block.usual_span(span, name) {
             self.other_span(span);
         }
         self.added()

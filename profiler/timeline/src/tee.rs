@@ -35,6 +35,18 @@ impl<V: Visit> Visit for Tee<'_, V> {
         }
     }
 
+    #[inline(always)]
+    fn spans(&mut self, lane: LaneId, spans: impl Iterator<Item = Span>) {
+        match self.cut {
+            None => self.visit.spans(lane, spans),
+            Some(_) => {
+                for span in spans {
+                    self.span(span);
+                }
+            }
+        }
+    }
+
     fn iteration(&mut self, iteration: Iteration) {
         if self.wanted(iteration.begin_ns, iteration.duration_ns) {
             self.visit.iteration(iteration);

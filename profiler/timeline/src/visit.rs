@@ -22,6 +22,18 @@ pub trait Visit {
     fn span(&mut self, span: Span) {
         let _ = span;
     }
+    /// Spans that follow each other on a lane. They go to [`span`](Self::span), unless a visitor does here once what is alike
+    /// for all of them; what it leaves of them is lost. Some spans come to `span` by themselves all the same.
+    #[inline(always)]
+    fn spans(&mut self, lane: LaneId, spans: impl Iterator<Item = Span>)
+    where
+        Self: Sized,
+    {
+        let _ = lane;
+        for span in spans {
+            self.span(span);
+        }
+    }
     /// An iteration.
     fn iteration(&mut self, iteration: Iteration) {
         let _ = iteration;

@@ -8,7 +8,8 @@ use dflash_timeline::record::{
 pub const SPANS: u64 = 576_000;
 pub const SAMPLES: u64 = 210_000;
 const SECONDS: u64 = 405;
-const BLOCK_NS: i64 = 250_000_000;
+/// How often a block is written: as the profiler does.
+const BLOCK_NS: i64 = 225_000_000;
 pub const LANES: u64 = 8;
 /// Stages of an iteration; under the fourth one lie as many spans again, as layers do.
 const STAGES: [&str; 6] =
@@ -21,7 +22,7 @@ pub enum Event {
     Span(Span),
     Iteration(Iteration),
     Sample(Sample),
-    /// 250 ms have passed; this is open.
+    /// A block's time has passed; this is open.
     Flush(Vec<OpenSpan>),
 }
 
@@ -81,7 +82,7 @@ pub fn events(device: bool) -> Vec<Event> {
         spans(lane, device, &mut dice, &mut timed);
     }
     samples(&mut dice, &mut timed);
-    // Ring after ring is emptied, four times a second: within a block each lane's records stand together.
+    // Ring after ring is emptied, at each block: within a block each lane's records stand together.
     timed.sort_by_key(|(ns, event)| ((ns - START_NS) / BLOCK_NS, source(event), *ns));
     let mut events = Vec::with_capacity(timed.len() + 2000);
     let mut next = START_NS + BLOCK_NS;

@@ -1,4 +1,4 @@
-//! Writes the stream as the profiler does: a block four times a second, with totals and what is open.
+//! Writes the stream as the profiler does: a block each 225 ms, with totals and what is open.
 
 use dflash_timeline::record::{LaneId, LaneTotals, Totals};
 use dflash_timeline::{Result, SegmentWriter};

@@ -41,43 +41,61 @@ impl Shapes {
     }
 }
 
-/// What is alike in the spans that follow each other on a lane, and what each is a difference to.
-struct Of {
+/// Spans that follow each other on a lane, up to a tag that is none of a known shape, or to the payload's end.
+struct Run<'s, 'r> {
+    tags: &'s [u8],
+    rest: &'r [u8],
+    shapes: &'s [Shape],
+    next_index: &'s mut [u64],
     lane: LaneId,
     iteration: Option<u64>,
     stream: Option<StreamId>,
     end_ns: i64,
 }
 
-impl Of {
-    /// The span whose numbers these bytes begin with, and where it ends.
+impl Iterator for Run<'_, '_> {
+    type Item = Span;
+
     #[inline(always)]
-    fn span(&mut self, shape: &Shape, room: &[u8; ROOM], next_index: &mut [u64]) -> Option<(Span, usize)> {
-        let Shape { layout, local, name, flags, depth } = *shape;
-        let [gap, duration_ns, device_begin, device_duration] = layout.read(room);
+    fn next(&mut self) -> Option<Span> {
+        let (tag, tags) = self.tags.split_first()?;
+        let shape = self.shapes.get(usize::from(tag.wrapping_sub(tag::SPAN)))?;
+        let Shape { local, name, flags, depth, .. } = *shape;
+        let room: &[u8; ROOM] = self.rest.first_chunk()?;
+        let [gap, duration_ns, device_begin, device_duration] = shape.layout.read(room);
         let begin_ns = self.end_ns.wrapping_add(gap.cast_signed());
-        self.end_ns = begin_ns.wrapping_add(duration_ns.cast_signed());
-        let mut length = usize::from(layout.length);
+        let mut length = usize::from(shape.layout.length);
         let index = if flags & INDEX != 0 {
-            let next = next_index.get_mut(local as usize)?;
+            let next = self.next_index.get_mut(local as usize)?;
             let mut index = if flags & ZERO != 0 { 0 } else { *next };
             if flags & EXPLICIT != 0 {
-                let mut behind = Room::at(room, length);
-                (index, length) = (behind.number()?, behind.length);
+                (index, length) = explicit(room, length)?;
             }
             *next = index.wrapping_add(1);
             Some(index)
         } else {
             None
         };
+        // A room is longer than any span, so this needs no look.
+        self.rest = self.rest.get(length & (LONGER - 1)..)?;
+        self.tags = tags;
+        self.end_ns = begin_ns.wrapping_add(duration_ns.cast_signed());
         let device = (flags & DEVICE != 0).then(|| DeviceTime {
             begin_ns: begin_ns.wrapping_add(device_begin.cast_signed()),
             duration_ns: device_duration,
             stream: self.stream,
         });
         let (lane, iteration) = (self.lane, self.iteration);
-        Some((Span { name, lane, iteration, index, depth, begin_ns, duration_ns, device }, length))
+        Some(Span { name, lane, iteration, index, depth, begin_ns, duration_ns, device })
     }
+}
+
+/// The index that stands behind the numbers, and where it ends.
+#[cold]
+#[inline(never)]
+fn explicit(room: &[u8; ROOM], length: usize) -> Option<(u64, usize)> {
+    let mut behind = Room::at(room, length);
+    Some((behind.number()?, behind.length))
 }
 
 impl Layout {
@@ -97,37 +115,21 @@ impl<V: Visit> Decoder<'_, '_, V> {
     /// Reads spans for as long as they follow each other. Returns how many those were, and what follows them.
     #[inline]
     pub(super) fn spans<'r>(&mut self, tags: &[u8], rest: &'r [u8]) -> Option<(usize, &'r [u8])> {
-        let lane = usize::try_from(self.last_lane).ok().and_then(|lane| self.ids.lanes.get(lane))?;
-        if self.visit.wants(LaneId(*lane)) { self.run::<true>(tags, rest) } else { self.run::<false>(tags, rest) }
-    }
-
-    /// Those that are not wanted are passed by.
-    #[inline]
-    fn run<'r, const WANTED: bool>(&mut self, tags: &[u8], mut rest: &'r [u8]) -> Option<(usize, &'r [u8])> {
         let place = usize::try_from(self.last_lane).ok()?;
         let lane = self.ids.lanes.get(place).copied().map(LaneId)?;
         let state = self.states.lanes.get_mut(place)?;
         let stream = state.stream.checked_sub(1).and_then(|stream| id(self.ids.streams, u64::from(stream)));
         let (iteration, stream) = (state.span_iteration.checked_sub(1), stream.map(StreamId));
-        let mut of = Of { lane, iteration, stream, end_ns: state.end_ns };
-        let (shapes, next_index) = (&self.states.shapes, self.states.next_index.as_mut_slice());
-        let known = shapes.count;
-        let mut count = 0;
-        for tag in tags {
-            let number = usize::from(tag.wrapping_sub(tag::SPAN));
-            if number >= known {
-                break;
-            }
-            let (span, length) = of.span(&shapes.all[number % (SHAPES + 1)], rest.first_chunk()?, next_index)?;
-            // A room is longer than any span, so this needs no look.
-            rest = rest.get(length & (LONGER - 1)..)?;
-            if WANTED {
-                self.visit.span(span);
-            }
-            count += 1;
+        let shapes = self.states.shapes.all.get(..self.states.shapes.count)?;
+        let (next_index, end_ns) = (self.states.next_index.as_mut_slice(), state.end_ns);
+        let mut run = Run { tags, rest, shapes, next_index, lane, iteration, stream, end_ns };
+        if self.visit.wants(lane) {
+            self.visit.spans(lane, &mut run);
         }
-        state.end_ns = of.end_ns;
-        Some((count, rest))
+        // Those that are not wanted are passed by.
+        while run.next().is_some() {}
+        state.end_ns = run.end_ns;
+        Some((tags.len() - run.tags.len(), run.rest))
     }
 
     /// Reads the shape of the next span, and that span.

@@ -19,23 +19,20 @@ impl Encoder {
         let kind = KINDS.iter().position(|kind| *kind == iteration.kind).unwrap_or(0) as u64;
         let (number, begin_ns) = state.next_iteration();
         let end_ns = end(iteration.begin_ns, iteration.duration_ns);
-        let numbers = [
-            Some(u64::from(lane.0)),
-            Some(zigzag(iteration.number.wrapping_sub(number).cast_signed())),
-            Some(zigzag(iteration.begin_ns.wrapping_sub(begin_ns))),
-            Some(zigzag(end_ns.wrapping_sub(state.end_ns))),
-            iteration.cpu_ns,
-            iteration.tokens,
-        ];
         let mut record = Record::empty(room(&mut self.bytes, self.used));
         let mut lengths = (kind << KIND_AT) as u16;
         record.length = 2;
-        for (place, number) in numbers.into_iter().enumerate() {
-            let Some(number) = number else { continue };
+        let mut put = |place: u32, number: u64| {
             let code = u8::from(number >> 8 != 0) + u8::from(number >> 16 != 0) + u8::from(number >> 32 != 0);
             lengths |= u16::from(code) << (2 * place);
             record.fixed(number, 1 << code);
-        }
+        };
+        put(0, u64::from(lane.0));
+        put(1, zigzag(iteration.number.wrapping_sub(number).cast_signed()));
+        put(2, zigzag(iteration.begin_ns.wrapping_sub(begin_ns)));
+        put(3, zigzag(end_ns.wrapping_sub(state.end_ns)));
+        iteration.cpu_ns.into_iter().for_each(|cpu_ns| put(4, cpu_ns));
+        iteration.tokens.into_iter().for_each(|tokens| put(5, tokens));
         record.begin(lengths);
         let length = record.length;
         state.iteration_ended(iteration.number, end_ns);

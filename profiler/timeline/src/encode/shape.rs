@@ -20,6 +20,17 @@ const BIAS: u64 = 1 << 31;
 /// The length of what is out of the ordinary.
 pub(super) const LONGEST: u8 = 3;
 
+/// The bits of a number of so many bytes.
+const MASKS: [u64; 9] = {
+    let mut masks = [0; 9];
+    let mut length = 1;
+    while length < masks.len() {
+        masks[length] = u64::MAX >> (64 - 8 * length);
+        length += 1;
+    }
+    masks
+};
+
 /// Where the numbers of a shape stand, by its byte of lengths.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Layout {
@@ -38,11 +49,10 @@ impl Layout {
         let length = |lengths: [usize; 4], at: u32| lengths[usize::from(code >> at & 3)];
         let on_device = |length: usize| if flags & DEVICE == 0 { 0 } else { length };
         let lengths = [length(SHORT, 0), length(LONG, 2), on_device(length(LONG, 4)), on_device(length(LONG, 6))];
-        let mask = |length: usize| !u64::MAX.checked_shl(8 * length as u32).unwrap_or(0);
         let bias = |code: u8| if code & 3 == BIASED { BIAS } else { 0 };
         let [a, b, c, d] = lengths;
         Self {
-            masks: lengths.map(mask),
+            masks: lengths.map(|length| MASKS[length]),
             bias: [bias(code), if flags & DEVICE == 0 { 0 } else { bias(code >> 4) }],
             places: [a as u8, (a + b) as u8, (a + b + c) as u8],
             length: (a + b + c + d) as u8,
@@ -75,15 +85,21 @@ impl Layout {
 /// The shapes of a block.
 #[derive(Debug)]
 pub(crate) struct Shapes {
-    /// Two of each name of the block: spans whose index is not, is 0 out of turn. The block's first shape of such
-    /// spans, and one for those that do not fit.
-    pub(super) first: Vec<Shape>,
-    pub(super) second: Vec<Shape>,
-    /// The index of a name's next span, if it is the one after the last.
-    pub(super) next_index: Vec<u64>,
+    /// By the block's ids.
+    pub(super) names: Vec<OfName>,
     count: u8,
     /// Number of the block, from 1, in the upper half: what is of another one does not count.
     pub(super) block: u64,
+}
+
+/// What a block knows of spans of a name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OfName {
+    /// The index of the next span, if it is the one after the last.
+    pub(super) next_index: u64,
+    /// Of spans whose index is not, is 0 out of turn: the block's first shape of such spans, and one for those that do
+    /// not fit.
+    pub(super) shapes: [[Shape; 2]; 2],
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -103,12 +119,13 @@ impl Shape {
         Self { key, layout, over: layout.masks.map(|mask| !mask), tag, lengths }
     }
 
-    /// The numbers as they are written, if they have these lengths or shorter ones.
+    /// The numbers as they are written, if it is the shape of this key and they have its lengths or shorter ones.
     #[inline]
-    pub(super) fn fit(&self, [gap, duration, device_begin, device_duration]: [u64; 4]) -> Option<[u64; 4]> {
+    pub(super) fn fit(&self, key: u64, [gap, duration, device_begin, device_duration]: [u64; 4]) -> Option<[u64; 4]> {
         let ([a, b, c, d], [gap_bias, device_bias]) = (self.over, self.layout.bias);
         let (gap, device_begin) = (gap.wrapping_add(gap_bias), device_begin.wrapping_add(device_bias));
-        let fits = (gap & a) | (duration & b) | (device_begin & c) | (device_duration & d) == 0;
+        let over = (gap & a) | (duration & b) | (device_begin & c) | (device_duration & d);
+        let fits = over | (key ^ self.key) == 0;
         fits.then_some([gap, duration, device_begin, device_duration])
     }
 }
@@ -118,7 +135,7 @@ pub(super) const FLAGS_AT: u32 = 8;
 
 impl Default for Shapes {
     fn default() -> Self {
-        Self { first: Vec::new(), second: Vec::new(), next_index: Vec::new(), count: 0, block: 1 << 32 }
+        Self { names: Vec::new(), count: 0, block: 1 << 32 }
     }
 }
 
@@ -126,31 +143,28 @@ impl Shapes {
     pub(super) fn clear(&mut self) {
         self.count = 0;
         self.block = self.block.wrapping_add(1 << 32);
-        self.next_index.fill(0);
+        self.names.iter_mut().for_each(|name| name.next_index = 0);
     }
 
-    /// Where a name's shapes are.
-    pub(super) fn name(&mut self, name: NameId) -> usize {
+    /// What is known of a name.
+    pub(super) fn name(&mut self, name: NameId) -> &mut OfName {
         let place = name.0 as usize;
-        if place >= self.next_index.len() {
-            self.next_index.resize(place + 1, 0);
-            self.first.resize(2 * place + 2, Shape::default());
-            self.second.resize(2 * place + 2, Shape::default());
+        if place >= self.names.len() {
+            self.names.resize(place + 1, OfName::default());
         }
-        place
+        &mut self.names[place]
     }
 
     /// A new shape for such a span; `None`: there are no numbers left. Of a name's first span in a block the lengths are
     /// as it needs them; what does not fit there gets the longest that such spans needed so far.
-    pub(super) fn add(&mut self, place: usize, key: u64, lengths: u8) -> Option<Shape> {
-        let (flags, count) = ((key >> FLAGS_AT) as u8, self.count);
-        let place = 2 * place + usize::from(flags & ZERO != 0);
-        let (first, second) = (self.first.get_mut(place)?, self.second.get_mut(place)?);
+    pub(super) fn add(&mut self, name: NameId, key: u64, lengths: u8) -> Option<Shape> {
+        let (flags, count, block) = ((key >> FLAGS_AT) as u8, self.count, self.block);
         if usize::from(count) == SHAPES {
             return None;
         }
         self.count += 1;
-        let (shape, lengths) = if first.key < self.block {
+        let [first, second] = &mut self.name(name).shapes[usize::from(flags & ZERO != 0)];
+        let (shape, lengths) = if first.key < block {
             (first, lengths)
         } else if second.key as u32 == key as u32 {
             let lengths = join(second.lengths, lengths);

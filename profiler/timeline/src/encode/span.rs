@@ -66,37 +66,31 @@ impl Encoder {
         if other || (ON_DEVICE && stream != state.stream) || end_ns < span.begin_ns {
             return false;
         }
-        let mut place = 2 * name.0 as usize;
-        if let Some(index) = span.index {
-            let Some(next) = self.shapes.next_index.get(place / 2) else { return false };
-            if index != *next {
-                if index != 0 {
-                    return false;
-                }
-                (place, flags) = (place + 1, flags | ZERO);
+        let Some(known) = self.shapes.names.get_mut(name.0 as usize) else { return false };
+        let out_of_turn = span.index.is_some_and(|index| index != known.next_index);
+        if out_of_turn {
+            if span.index != Some(0) {
+                return false;
             }
+            flags |= ZERO;
         }
         let key = self.shapes.block | u64::from(flags) << FLAGS_AT | u64::from(span.depth);
         numbers[0] = span.begin_ns.wrapping_sub(state.end_ns).cast_unsigned();
-        let Some(mut shape) = self.shapes.first.get(place) else { return false };
-        let mut fitting = shape.fit(numbers);
-        if shape.key != key || fitting.is_none() {
-            let Some(second) = self.shapes.second.get(place) else { return false };
-            (shape, fitting) = (second, second.fit(numbers));
-            if shape.key != key {
-                return false;
-            }
-        }
-        let room = self.bytes.get_mut(self.used..).and_then(<[u8]>::first_chunk_mut);
-        let (Some(written), Some(room)) = (fitting, room) else { return false };
+        let [first, second] = &known.shapes[usize::from(out_of_turn)];
+        let (shape, written) = match first.fit(key, numbers) {
+            Some(written) => (first, written),
+            None => match second.fit(key, numbers) {
+                Some(written) => (second, written),
+                None => return false,
+            },
+        };
+        let Some(room) = self.bytes.get_mut(self.used..).and_then(<[u8]>::first_chunk_mut) else { return false };
         shape.layout.write::<ON_DEVICE>(room, written);
-        state.end_ns = end_ns;
         let (tag, length) = (shape.tag, usize::from(shape.layout.length));
-        if let Some(index) = span.index
-            && let Some(next) = self.shapes.next_index.get_mut(place / 2)
-        {
-            *next = index.wrapping_add(1);
+        if let Some(index) = span.index {
+            known.next_index = index.wrapping_add(1);
         }
+        state.end_ns = end_ns;
         self.extent = (self.extent.0.min(span.begin_ns), self.extent.1.max(end_ns));
         self.took(tag, length);
         true
@@ -105,27 +99,29 @@ impl Encoder {
     /// Adds any span.
     #[inline(never)]
     pub(crate) fn other_span(&mut self, span: &Span, name: NameId, lane: LaneId, stream: Option<StreamId>) {
-        let switched = self.enter(span, lane, stream);
-        self.make_room(ROOM);
-        if !self.usual_span(span, name) {
-            self.new_span(span, name, switched);
+        let entered = self.enter(span, lane, stream);
+        let grew = self.make_room(ROOM);
+        // With the same lane and room as a moment ago it needs a shape.
+        if (entered.is_none() && !grew) || !self.usual_span(span, name) {
+            self.new_span(span, name, entered == Some(true));
         }
     }
 
-    /// Says which lane, iteration and stream the next spans are of, where that has changed. Whether it is another lane.
-    fn enter(&mut self, span: &Span, lane: LaneId, stream: Option<StreamId>) -> bool {
+    /// Says which lane, iteration and stream the next spans are of, where that has changed: `Some` then, and whether it is
+    /// another lane.
+    fn enter(&mut self, span: &Span, lane: LaneId, stream: Option<StreamId>) -> Option<bool> {
         let switched = self.lane != lane.0;
         if switched {
             start_lane(&mut self.lanes, self.lane, lane.0, 0);
             (self.lane, self.writers_lane) = (lane.0, span.lane.0);
         }
         let Numbers { flags, iteration, stream: writers_stream, .. } = Numbers::of(span);
-        let Some(state) = self.lanes.get_mut(lane.0 as usize) else { return switched };
+        let Some(state) = self.lanes.get_mut(lane.0 as usize) else { return Some(switched) };
         let since = iteration.wrapping_sub(std::mem::replace(&mut state.span_iteration, iteration)).cast_signed();
         // Of a span that has none it is not known; and mostly the lane's last one goes on.
         let moved = flags & DEVICE != 0 && std::mem::replace(&mut state.stream, writers_stream) != writers_stream;
         if !switched && since == 0 && !moved {
-            return false;
+            return None;
         }
         let stream = if moved { stream.map_or(1, |stream| u64::from(stream.0) + 2) } else { 0 };
         self.make_room(ROOM);
@@ -135,7 +131,7 @@ impl Encoder {
         record.number(stream);
         let length = record.length;
         self.took(tag::ENTER, length);
-        switched
+        Some(switched)
     }
 
     /// Writes a span with its shape, and numbers that if it may come again.
@@ -144,8 +140,8 @@ impl Encoder {
         let Some(state) = self.lanes.get_mut(self.lane as usize) else { return };
         numbers[0] = span.begin_ns.wrapping_sub(state.end_ns).cast_unsigned();
         state.end_ns = end(span.begin_ns, span.duration_ns);
-        let place = self.shapes.name(name);
-        if let (Some(index), Some(next)) = (span.index, self.shapes.next_index.get_mut(place)) {
+        if let Some(index) = span.index {
+            let next = &mut self.shapes.name(name).next_index;
             flags |= match index {
                 index if index == *next => 0,
                 0 => ZERO,
@@ -158,14 +154,14 @@ impl Encoder {
         // The first span of a lane in a block lies far from the one before it: no other will be like it.
         let once = longest || flags & EXPLICIT != 0 || (switched && lengths & 3 >= BIASED);
         let key = self.shapes.block | u64::from(flags) << FLAGS_AT | u64::from(span.depth);
-        let known = if once { None } else { self.shapes.add(place, key, lengths) };
-        let (tag, lengths) = known.map_or((tag::SPAN_ONCE, lengths), |shape| (tag::SPAN_NEW, shape.lengths));
-        let shape = Shape::new(key, lengths, tag);
+        let numbered = if once { None } else { self.shapes.add(name, key, lengths) };
+        let tag = if numbered.is_some() { tag::SPAN_NEW } else { tag::SPAN_ONCE };
+        let shape = numbered.unwrap_or_else(|| Shape::new(key, lengths, tag));
         let mut record = Record::new(room(&mut self.bytes, self.used), flags);
         record.byte(span.depth);
-        record.byte(lengths);
+        record.byte(shape.lengths);
         record.small(name.0);
-        for (number, length) in shape.fit(numbers).unwrap_or(numbers).into_iter().zip(shape.layout.lengths()) {
+        for (number, length) in shape.fit(key, numbers).unwrap_or(numbers).into_iter().zip(shape.layout.lengths()) {
             record.fixed(number, length);
         }
         if flags & EXPLICIT != 0 {
