@@ -29,6 +29,7 @@ pub(super) struct Shared {
     pub created: AtomicU64,
     pub destroyed: AtomicU64,
     pub recorded: AtomicU64,
+    pub asked: AtomicU64,
     pub refused: AtomicU64,
     pub next_side: AtomicI64,
 }
@@ -51,6 +52,7 @@ impl SimDevice {
             created: AtomicU64::new(0),
             destroyed: AtomicU64::new(0),
             recorded: AtomicU64::new(0),
+            asked: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             next_side: AtomicI64::new(-1),
         }))
@@ -129,6 +131,12 @@ impl SimDevice {
     #[must_use]
     pub fn records(&self) -> u64 {
         self.0.recorded.load(Ordering::Relaxed)
+    }
+
+    /// Questions whether an event is ready, of side streams too.
+    #[must_use]
+    pub fn asked(&self) -> u64 {
+        self.0.asked.load(Ordering::Relaxed)
     }
 
     /// Calls that a real device would refuse, e.g. with another device's event.

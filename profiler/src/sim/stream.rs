@@ -112,6 +112,7 @@ impl SimEvent {
 impl DeviceEvent for SimEvent {
     fn ready(&self) -> Result<bool, DeviceError> {
         self.device.0.check()?;
+        self.device.0.asked.fetch_add(1, Ordering::Relaxed);
         Ok(self.done_ns().is_some())
     }
 

@@ -149,14 +149,15 @@ const WAITS: &str = r#"
 "#;
 
 /// The drafter's two iterations in the capture, each with a wait that says so, and a loader that waits for room.
-fn limited() -> Timeline {
-    let iteration = |b: Builder| {
-        b.iteration(Kind::Train, 8 * MS, |b| {
+fn limited(first: Kind) -> Timeline {
+    let iteration = |b: Builder, kind: Kind| {
+        b.iteration(kind, 8 * MS, |b| {
             b.span("drafter.wait", 0).launched("drafter.forward", 10 * MS, MS, 20 * MS);
             b.launched("drafter.backward", 20 * MS, 12 * MS, 18 * MS).span("sync.metrics", 2 * MS);
         })
     };
-    let b = iteration(iteration(Builder::new().lane_on("drafter:0", "cuda:0").numbered(5).at(10 * SECOND)));
+    let b = iteration(Builder::new().lane_on("drafter:0", "cuda:0").numbered(5).at(10 * SECOND), first);
+    let b = iteration(b, Kind::Train);
     let b = b.lane_on("target:0", "cuda:0").at(10 * SECOND).iteration(Kind::Train, 0, |b| {
         b.launched("target.forward", 10 * MS, 0, 10 * MS).span("target.put", 80 * MS);
     });
@@ -171,7 +172,7 @@ fn the_limiting_side_says_what_holds_it_up() {
     let dir = tempfile::tempdir().unwrap();
     let trace = data(TRACE).replacen("\"traceEvents\": [", &format!("\"traceEvents\": [{WAITS}"), 1);
     let run = run(dir.path(), Some(&data("kernels-000001.meta.json")), &trace);
-    let (timeline, window) = (limited(), Window::default());
+    let (timeline, window) = (limited(Kind::Train), Window::default());
     let mut report = Report::of(&timeline, &window).unwrap();
     assert_eq!(report.limiting.len(), 1, "{}", report.verdict_text);
     report.captures = captures(&run, &timeline, &window).unwrap();
@@ -190,6 +191,17 @@ fn the_limiting_side_says_what_holds_it_up() {
       idle: neither this lane nor another had its device do anything, in its stages or between them
       unsaid waits: calls that held up the host until the device was done, outside of spans sync.*
     ");
+}
+
+/// Bare iterations have no spans: a wait of theirs was taken for one that nobody says.
+#[test]
+fn waits_of_bare_iterations_are_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = data(TRACE).replacen("\"traceEvents\": [", &format!("\"traceEvents\": [{WAITS}"), 1);
+    let run = run(dir.path(), Some(&data("kernels-000001.meta.json")), &trace);
+    let capture = only(&run, &limited(Kind::Bare));
+    let waits: Vec<_> = capture.waits.iter().map(|w| (w.thread.as_str(), w.calls, w.unsaid)).collect();
+    assert_eq!(waits, [("drafter:0", 0, 0), ("pt_autograd_0", 0, 0), ("target:0", 1, 1)]);
 }
 
 #[test]

@@ -1,13 +1,18 @@
 //! What instrumentation costs a training step on a GPU, and what torch's own profiler costs the same step.
 //!
-//! `step_cost SHAPE ROUNDS STEPS DIR [fine|pairs [WARM]]`: a drafter of Qwen3's shapes (`8b` or `0.6b`) learns from random hidden states. A
-//! round times `STEPS` steps in each mode, in random order: `off` (no profiler), `stages` and `layers` (everything on:
-//! spans, device times, allocator, NVML and process samplers, writer), and in every fourth round `kineto` (torch's
-//! profiler, CPU and CUDA). With `fine` one profiler runs throughout and its level changes every other step, of which the
-//! second is timed: for steps whose time wanders more between blocks than instrumentation costs; what the resting threads
-//! of the profiler cost is then not in it. With `pairs` a round is four short blocks, off, stages, stages, off or the other way
-//! round, each with a profiler of its own or none at all: what drifts in a line cancels out, and everything is in it. Each
-//! block's first `WARM` steps (a quarter of `STEPS`) are not timed: a training begins its profiler once, not every few steps.
+//! `step_cost SHAPE ROUNDS STEPS DIR [fine|pairs|often [WARM]]`: a drafter of Qwen3's shapes (`8b` or `0.6b`) learns from
+//! random hidden states. A round times `STEPS` steps in each mode, in random order: `off` (no profiler), `stages` and `layers`
+//! (everything on: spans, device times, allocator, NVML and process samplers, writer), and in every fourth round `kineto`
+//! (torch's profiler, CPU and CUDA). Each block's first `WARM` steps (a quarter of `STEPS`; with `fine` 1) are not timed: a
+//! training begins its profiler once, not every few steps.
+//!
+//! - `fine`: one profiler runs throughout and the level changes behind each timed step, for steps whose time wanders more
+//!   between blocks than instrumentation costs. What the resting threads of the profiler cost is not in it.
+//! - `pairs`: a round is four short blocks, off, stages, stages, off or the other way round, each with a profiler of its own
+//!   or none at all: what drifts in a line cancels out, and everything is in it.
+//! - `often`: as `pairs`, and what the profiler's threads do from time to time they do `OFTEN` times as often (NVML five
+//!   times, for more it refuses). Where that costs little, a fraction of it is what they cost in a training.
+//!
 //! Recordings go to `DIR`. Prints a table in Markdown: tokens/s, and the cost of each mode with its 95 % interval over the
 //! rounds.
 
@@ -43,6 +48,11 @@ enum Mode {
 const MODES: [(Mode, &str); 4] =
     [(Mode::Off, "off"), (Mode::Stages, "stages"), (Mode::Layers, "layers"), (Mode::Kineto, "kineto")];
 
+const WAYS: [&str; 3] = ["fine", "pairs", "often"];
+
+/// By how much the periods of a profiler's threads are divided.
+const OFTEN: u32 = 20;
+
 /// What is trained, and on what.
 struct Bench {
     step: DrafterStep,
@@ -53,6 +63,8 @@ struct Bench {
     steps: usize,
     /// Steps before those that are timed.
     warm: usize,
+    /// Whether a profiler's threads work as often as `OFTEN` says.
+    often: bool,
     runs: PathBuf,
 }
 
@@ -62,24 +74,25 @@ type Round = [Option<f64>; MODES.len()];
 fn main() -> Result<(), Error> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (arguments, way, warm) = match &arguments[..] {
-        [rest @ .., last] if last == "fine" || last == "pairs" => (rest, last.as_str(), None),
-        [rest @ .., way, warm] if way == "pairs" => (rest, "pairs", Some(warm.parse()?)),
+        [rest @ .., last] if WAYS.contains(&last.as_str()) => (rest, last.as_str(), None),
+        [rest @ .., way, warm] if WAYS.contains(&way.as_str()) => (rest, way.as_str(), Some(warm.parse()?)),
         all => (all, "blocks", None),
     };
     let [shape, rounds, steps, runs] = arguments else {
-        return Err("usage: step_cost 8b|0.6b ROUNDS STEPS DIR [fine|pairs [WARM]]".into());
+        return Err("usage: step_cost 8b|0.6b ROUNDS STEPS DIR [fine|pairs|often [WARM]]".into());
     };
     let (rounds, steps): (usize, usize) = (rounds.parse()?, steps.parse()?);
     let device = dflash_trainer::device::resolve(DeviceChoice::Auto)?;
     let mut bench = Bench::new(shape, device, steps, Path::new(runs))?;
-    bench.warm = warm.unwrap_or(bench.warm);
+    bench.often = way == "often";
+    bench.warm = warm.unwrap_or(if way == "fine" { 1 } else { bench.warm });
     for _ in 0..5 {
         bench.steps(3);
     }
     let mut stops = Vec::new();
     let all = match way {
         "fine" => bench.fine(rounds)?,
-        "pairs" => bench.pairs(rounds)?,
+        "pairs" | "often" => bench.pairs(rounds)?,
         _ => bench.blocks(rounds, &mut stops)?,
     };
     table::print(&bench, shape, &all, &stops);
@@ -105,7 +118,7 @@ impl Bench {
         let mut step = DrafterStep::new(&settings, drafter, head, std::iter::empty(), 1);
         step.watch_stream();
         let (warm, runs) = ((steps / 4).max(1), runs.to_owned());
-        Ok(Self { step, taps, ids, device, made: 0, steps, warm, runs })
+        Ok(Self { step, taps, ids, device, made: 0, steps, warm, often: false, runs })
     }
 
     /// Rounds of blocks, each with a profiler of its own.
@@ -145,7 +158,7 @@ impl Bench {
 
     /// Rounds of single steps under one profiler.
     fn fine(&mut self, rounds: usize) -> Result<Vec<Round>, Error> {
-        (self.steps, self.warm) = (1, 1);
+        self.steps = 1;
         let mut rng = StdRng::seed_from_u64(7);
         let (profiler, lane) = self.profiler(Level::Stages, "fine")?;
         let mut all = Vec::new();
@@ -200,6 +213,14 @@ impl Bench {
         options.level = level;
         // The rounds are the measurement, and nothing may change the level but they.
         options.bare.pairs = 0;
+        if self.often {
+            for period in [&mut options.write_every, &mut options.device.poll_every, &mut options.device.anchor_every] {
+                *period /= OFTEN;
+            }
+            options.sample_every = options.sample_every.map(|period| period / OFTEN);
+            options.nvml.every = options.nvml.every.map(|period| period / 5);
+            options.nvml.slow_every /= OFTEN;
+        }
         let profiler = Profiler::start(options)?;
         let mut lane = profiler.lane("drafter:0", if self.device.is_cuda() { "cuda:0" } else { "cpu" });
         if let Some(allocator) = instrument::allocator(self.device) {
@@ -208,7 +229,7 @@ impl Bench {
         Ok((profiler, lane))
     }
 
-    /// A few steps that are not timed, one before a single one; then the block.
+    /// A few steps that are not timed; then the block.
     fn timed(&mut self) -> f64 {
         self.steps(self.warm);
         let began = Instant::now();

@@ -9,7 +9,7 @@ use crate::{DeviceError, DeviceEvent, StreamKey};
 /// A difference of f32 milliseconds above this (4 s) is known less well than the anchors in between.
 const LONG_NS: i64 = 1 << 32;
 
-/// A queue of which only the head is looked at.
+/// A queue that the stream passes from its head on.
 #[derive(Debug)]
 pub(super) struct Fifo {
     pub key: StreamKey,
@@ -52,8 +52,8 @@ impl Fifo {
         self.queue.is_empty()
     }
 
-    /// Times what is ready; gives up on what has waited since before `expired_ns`. Events that are done with are given to
-    /// `recycle`.
+    /// Times what the stream has passed; gives up on what has waited since before `expired_ns`. Events that are done with
+    /// are given to `recycle`.
     pub(super) fn poll(
         &mut self,
         anchors: &Anchors,
@@ -61,24 +61,59 @@ impl Fifo {
         times: &mut Vec<Time>,
         recycle: &mut dyn FnMut(Box<dyn DeviceEvent>),
     ) -> Result<(), DeviceError> {
-        while let Some(head) = self.queue.front() {
-            // Without an anchor nobody could say when on the host's clock it was.
-            if anchors.count() > 0 && head.event.ready()? {
-                let (chain_ns, offset_ns) = self.settle(anchors, &*head.event)?;
-                let Some(Waiting { number, event, .. }) = self.queue.pop_front() else { break };
-                self.compared = anchors.count();
-                let host_ns = anchors.map.host_ns(chain_ns + offset_ns);
-                times.push((number, host_ns.map(|host_ns| Moment { chain_ns, host_ns })));
-                let done = self.previous.replace(Previous { event, chain_ns, offset_ns });
-                done.into_iter().for_each(|previous| recycle(previous.event));
-            } else if head.since_ns < expired_ns {
-                // Not reused: it may still be on its way, and become ready for the wrong moment.
-                times.extend(self.queue.pop_front().map(|head| (head.number, None)));
-            } else {
-                break;
-            }
+        loop {
+            self.time_passed(anchors, times, recycle)?;
+            // Not reused: it may still be on its way, and become ready for the wrong moment.
+            let Some(late) = self.queue.pop_front_if(|head| head.since_ns < expired_ns) else { return Ok(()) };
+            times.push((late.number, None));
+        }
+    }
+
+    fn time_passed(
+        &mut self,
+        anchors: &Anchors,
+        times: &mut Vec<Time>,
+        recycle: &mut dyn FnMut(Box<dyn DeviceEvent>),
+    ) -> Result<(), DeviceError> {
+        // Without an anchor nobody could say when on the host's clock an event was.
+        let passed = if anchors.count() > 0 { self.passed()? } else { 0 };
+        for _ in 0..passed {
+            let Some(head) = self.queue.front() else { break };
+            let settled = match self.settle(anchors, &*head.event) {
+                Ok(settled) => Some(settled),
+                // The stream has passed it, and it is not ready: it never will be.
+                Err(_) if !head.event.ready()? => None,
+                Err(error) => return Err(error),
+            };
+            let Some(Waiting { number, event, .. }) = self.queue.pop_front() else { break };
+            let Some((chain_ns, offset_ns)) = settled else {
+                times.push((number, None));
+                continue;
+            };
+            self.compared = anchors.count();
+            let host_ns = anchors.map.host_ns(chain_ns + offset_ns);
+            times.push((number, host_ns.map(|host_ns| Moment { chain_ns, host_ns })));
+            let done = self.previous.replace(Previous { event, chain_ns, offset_ns });
+            done.into_iter().for_each(|previous| recycle(previous.event));
         }
         Ok(())
+    }
+
+    /// How many of the queue's first the stream has passed. It passes them in order, so that few are asked: a question costs
+    /// ten times what a difference of two events costs, and holds up the calls that the lane itself makes to the device.
+    fn passed(&self) -> Result<usize, DeviceError> {
+        let (mut passed, mut open) = (0, self.queue.len());
+        // Mostly the stream is through with all, or with all but a few.
+        let mut next = open.saturating_sub(1);
+        while passed < open {
+            if self.queue[next].event.ready()? {
+                passed = next + 1;
+            } else {
+                open = next;
+            }
+            next = passed + (open - passed) / 2;
+        }
+        Ok(passed)
     }
 
     /// Where an event lies on the chain, and the chain on the device's clock.

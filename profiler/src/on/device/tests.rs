@@ -1,6 +1,7 @@
 //! The collector against a simulated device, in a time that the test moves: hours pass at once.
 
 mod of_a_lane;
+mod of_a_stream;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -134,40 +135,6 @@ fn an_hour_without_an_event() {
         assert!(off.abs() < 10_000.0, "{off} ns off after {idle} s");
         assert!((to.host_ns - end_ns).abs() < 6_000, "{} ns off the host's clock", to.host_ns - end_ns);
     }
-}
-
-#[test]
-fn only_the_head_of_a_stream_is_asked_and_streams_do_not_wait_for_each_other() {
-    let mut bench = Bench::new(0.0);
-    let (slow, quick) = (bench.device.stream(0), bench.device.stream(1));
-    slow.work(Duration::from_secs(3));
-    let (blocked, _) = bench.moment(&slow);
-    let (behind, _) = bench.moment(&slow);
-    let (free, _) = bench.moment(&quick);
-    bench.pass(Duration::from_secs(1));
-    let numbers = |times: Vec<(u64, Option<Moment>)>| times.iter().map(|(n, _)| *n).collect::<Vec<_>>();
-    assert_eq!(numbers(bench.times()), [free]);
-    bench.pass(Duration::from_secs(3));
-    assert_eq!(numbers(bench.times()), [blocked, behind]);
-}
-
-#[test]
-fn a_lost_event_is_given_up_and_the_stream_goes_on() {
-    let mut bench = Bench::new(0.0);
-    let stream = bench.device.stream(0);
-    bench.pass(Duration::from_secs(1));
-    let (before, _) = bench.moment(&stream);
-    bench.device.lose(1);
-    let (lost, _) = bench.moment(&stream);
-    stream.work(Duration::from_millis(5));
-    let (after, _) = bench.moment(&stream);
-    bench.pass(Duration::from_secs(7));
-    assert_eq!(bench.times().iter().map(|(n, m)| (*n, m.is_some())).collect::<Vec<_>>(), [(before, true)]);
-    bench.pass(Duration::from_secs(2));
-    assert_eq!(
-        bench.times().iter().map(|(n, m)| (*n, m.is_some())).collect::<Vec<_>>(),
-        [(lost, false), (after, true)]
-    );
 }
 
 #[test]

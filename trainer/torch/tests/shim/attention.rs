@@ -1,5 +1,6 @@
 //! Which of libtorch's attention kernels are taken. The CPU knows `math` and `flash`.
 
+use crate::support::whole_libtorch;
 use dflash_torch::{AttentionKernels, allow_attention, allowed_attention};
 use tch::{Device, Kind, Tensor};
 
@@ -9,6 +10,7 @@ fn attend(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor, tch::TchError> {
 
 #[test]
 fn libtorch_takes_what_it_is_allowed_and_nothing_else() {
+    whole_libtorch();
     assert_eq!(allowed_attention().unwrap(), AttentionKernels::ALL, "as libtorch begins");
     tch::manual_seed(5);
     let [q, k, v] = [(); 3].map(|()| Tensor::randn([2, 3, 19, 16], (Kind::Float, Device::Cpu)));

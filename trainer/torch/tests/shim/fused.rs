@@ -1,6 +1,6 @@
 //! Our own kernels against the same written in libtorch's operators in float32, values and gradients.
 
-use crate::support::{GPU, gpus};
+use crate::support::{GPU, gpus, whole_libtorch};
 use dflash_torch::fused::{self, Sight};
 use dflash_torch::{Handoff, Priority, Stream};
 use std::io::Write;
@@ -157,6 +157,7 @@ fn losses_are_alike() {
 
 #[test]
 fn no_kernel_runs_on_the_cpu() {
+    whole_libtorch();
     let x = Tensor::zeros([2, 16], (Kind::BFloat16, Device::Cpu));
     assert!(!fused::runs_on(&x));
 }

@@ -1,7 +1,7 @@
 //! Gradients are told of as they are made.
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use crate::gpus::{GPU, gpus};
+use crate::support::{GPU, gpus, whole_libtorch};
 use dflash_torch::GradientWatch;
 use std::sync::{Arc, Mutex};
 use tch::{Device, Kind, Tensor};
@@ -36,6 +36,7 @@ fn each_is_told_of_once_and_complete(device: Device) {
 
 #[test]
 fn each_gradient_is_told_of_once_and_complete() {
+    whole_libtorch();
     each_is_told_of_once_and_complete(Device::Cpu);
     let Some(_alone) = gpus("each_gradient_is_told_of_once_and_complete", 1) else { return };
     each_is_told_of_once_and_complete(GPU);
@@ -43,6 +44,7 @@ fn each_gradient_is_told_of_once_and_complete() {
 
 #[test]
 fn who_is_told_may_panic_and_what_has_no_gradient_is_refused() {
+    whole_libtorch();
     let weight = Tensor::ones([1], (Kind::Float, Device::Cpu)).set_requires_grad(true);
     let _watch = GradientWatch::new([&weight], |_| panic!("planted")).unwrap();
     (&weight * 2.0).sum(Kind::Float).backward();

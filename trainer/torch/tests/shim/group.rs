@@ -1,6 +1,7 @@
 //! Two members of a group; each would be a process, but c10d's classes do not mind.
 
 use crate::ports::free_port;
+use crate::support::whole_libtorch;
 use dflash_torch::{Gloo, Member, Rendezvous, Store};
 use std::iter;
 use std::thread;
@@ -13,6 +14,7 @@ fn rendezvous(server: bool, port: u16, timeout: Duration) -> Rendezvous {
 
 #[test]
 fn what_one_sets_the_other_gets_and_sums_are_the_same_for_both() {
+    whole_libtorch();
     let (port, long) = (free_port(), Duration::from_secs(60));
     let member = |rank: usize| {
         let store = Store::connect(&rendezvous(rank == 0, port, long)).unwrap();

@@ -1,6 +1,6 @@
 //! The optimizer's step against its formula, where libtorch does it (CPU) and where our kernel does (a GPU of its kind).
 
-use crate::support::{GPU, gpus};
+use crate::support::{GPU, gpus, whole_libtorch};
 use dflash_torch::optimizer::{AdamWStep, AdamWWeight, OnDevice, adamw, forget_gradient, norm_of_all};
 use tch::{Device, Kind, Tensor};
 
@@ -59,6 +59,7 @@ fn follows_the_formula(device: Device, kind: Kind) {
 
 #[test]
 fn libtorchs_step_follows_the_formula() {
+    whole_libtorch();
     follows_the_formula(Device::Cpu, Kind::Float);
     follows_the_formula(Device::Cpu, Kind::BFloat16);
 }
@@ -72,6 +73,7 @@ fn a_gpus_step_follows_the_formula() {
 
 #[test]
 fn the_norm_is_that_of_all_together() {
+    whole_libtorch();
     let parts = [Tensor::from_slice(&[3f32, 0.0]), Tensor::from_slice(&[4f32]).to_kind(Kind::BFloat16)];
     assert_eq!(norm_of_all(&parts).unwrap().unwrap().double_value(&[]), 5.0);
     assert!(norm_of_all(&[]).unwrap().is_none());
@@ -79,6 +81,7 @@ fn the_norm_is_that_of_all_together() {
 
 #[test]
 fn a_forgotten_gradient_is_made_anew() {
+    whole_libtorch();
     let mut weight = Tensor::from_slice(&[2f32]).set_requires_grad(true);
     (&weight * 3.0).sum(Kind::Float).backward();
     forget_gradient(&mut weight).unwrap();

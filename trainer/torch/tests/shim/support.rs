@@ -9,8 +9,15 @@ use tch::{Device, Kind, Tensor};
 
 pub use crate::gpus::{GPU, gpus};
 
+/// Every test that computes on the CPU calls this first: what libtorch has once looked for and not found, CUDA's half among
+/// it, it never looks for again, and another test's GPU would be out of reach.
+pub fn whole_libtorch() {
+    dflash_torch::load_cuda();
+}
+
 /// One capture at a time in a process, so one test of it at a time.
 pub fn alone() -> MutexGuard<'static, ()> {
+    whole_libtorch();
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
