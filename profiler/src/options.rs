@@ -63,7 +63,8 @@ pub struct Options {
 #[non_exhaustive]
 pub struct DeviceTiming {
     /// How long after a span's end its device time may come. Then the span is written without, and counted as unresolved.
-    /// An event that seems lost is given up after three quarters of it, so that those behind it are not lost as well.
+    /// An event that seems lost is given up after three quarters of it, so that those behind it are not lost as well; at
+    /// once, where the stream has passed it.
     pub deadline: Duration,
     /// The same at the recording's end, where the program waits for it.
     pub finish_deadline: Duration,
