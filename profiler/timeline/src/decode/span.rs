@@ -1,6 +1,6 @@
 //! Spans. Their table stands in `encode/span.rs`.
 
-use super::{Decoder, id};
+use super::{Decoder, States, id};
 use crate::encode::shape::{DEVICE, EXPLICIT, INDEX, Layout, SHAPES, ZERO};
 use crate::encode::span::start_lane;
 use crate::encode::tag;
@@ -27,22 +27,25 @@ struct Shape {
 pub(super) struct Shapes {
     all: [Shape; SHAPES + 1],
     count: usize,
+    /// Whether there has been one with device times.
+    on_device: bool,
 }
 
 impl Default for Shapes {
     fn default() -> Self {
-        Self { all: [Shape::default(); SHAPES + 1], count: 0 }
+        Self { all: [Shape::default(); SHAPES + 1], count: 0, on_device: false }
     }
 }
 
 impl Shapes {
     pub(super) fn clear(&mut self) {
-        self.count = 0;
+        (self.count, self.on_device) = (0, false);
     }
 }
 
-/// Spans that follow each other on a lane, up to a tag that is none of a known shape, or to the payload's end.
-struct Run<'s, 'r> {
+/// Spans that follow each other on a lane, up to a tag that is none of a known shape, or to the payload's end. Where no
+/// shape has device times they are not looked for.
+struct Run<'s, 'r, const ON_DEVICE: bool> {
     tags: &'s [u8],
     rest: &'r [u8],
     shapes: &'s [Shape],
@@ -53,7 +56,7 @@ struct Run<'s, 'r> {
     end_ns: i64,
 }
 
-impl Iterator for Run<'_, '_> {
+impl<const ON_DEVICE: bool> Iterator for Run<'_, '_, ON_DEVICE> {
     type Item = Span;
 
     #[inline(always)]
@@ -62,7 +65,7 @@ impl Iterator for Run<'_, '_> {
         let shape = self.shapes.get(usize::from(tag.wrapping_sub(tag::SPAN)))?;
         let Shape { local, name, flags, depth, .. } = *shape;
         let room: &[u8; ROOM] = self.rest.first_chunk()?;
-        let [gap, duration_ns, device_begin, device_duration] = shape.layout.read(room);
+        let [gap, duration_ns, device_begin, device_duration] = shape.layout.read::<ON_DEVICE>(room);
         let begin_ns = self.end_ns.wrapping_add(gap.cast_signed());
         let mut length = usize::from(shape.layout.length);
         let index = if flags & INDEX != 0 {
@@ -80,7 +83,7 @@ impl Iterator for Run<'_, '_> {
         self.rest = self.rest.get(length & (LONGER - 1)..)?;
         self.tags = tags;
         self.end_ns = begin_ns.wrapping_add(duration_ns.cast_signed());
-        let device = (flags & DEVICE != 0).then(|| DeviceTime {
+        let device = (ON_DEVICE && flags & DEVICE != 0).then(|| DeviceTime {
             begin_ns: begin_ns.wrapping_add(device_begin.cast_signed()),
             duration_ns: device_duration,
             stream: self.stream,
@@ -99,15 +102,20 @@ fn explicit(room: &[u8; ROOM], length: usize) -> Option<(u64, usize)> {
 }
 
 impl Layout {
+    /// The last two only on a device: else they are 0.
     #[inline(always)]
-    fn read(&self, room: &[u8; ROOM]) -> [u64; 4] {
+    fn read<const ON_DEVICE: bool>(&self, room: &[u8; ROOM]) -> [u64; 4] {
         let number = |at: u8, mask: u64| {
             room[usize::from(at)..].first_chunk().map_or(0, |eight| u64::from_le_bytes(*eight) & mask)
         };
         let ([second, third, fourth], [a, b, c, d]) = (self.places, self.masks);
-        let (gap, device_begin) = (number(0, a), number(third, c));
         let [gap_bias, device_bias] = self.bias;
-        [gap.wrapping_sub(gap_bias), number(second, b), device_begin.wrapping_sub(device_bias), number(fourth, d)]
+        let (gap, duration) = (number(0, a).wrapping_sub(gap_bias), number(second, b));
+        if ON_DEVICE {
+            [gap, duration, number(third, c).wrapping_sub(device_bias), number(fourth, d)]
+        } else {
+            [gap, duration, 0, 0]
+        }
     }
 }
 
@@ -115,25 +123,41 @@ impl<V: Visit> Decoder<'_, '_, V> {
     /// Reads spans for as long as they follow each other. Returns how many those were, and what follows them.
     #[inline]
     pub(super) fn spans<'r>(&mut self, tags: &[u8], rest: &'r [u8]) -> Option<(usize, &'r [u8])> {
-        let place = usize::try_from(self.last_lane).ok()?;
-        let lane = self.ids.lanes.get(place).copied().map(LaneId)?;
-        let state = self.states.lanes.get_mut(place)?;
-        let stream = state.stream.checked_sub(1).and_then(|stream| id(self.ids.streams, u64::from(stream)));
-        let (iteration, stream) = (state.span_iteration.checked_sub(1), stream.map(StreamId));
-        let shapes = self.states.shapes.all.get(..self.states.shapes.count)?;
-        let (next_index, end_ns) = (self.states.next_index.as_mut_slice(), state.end_ns);
-        let mut run = Run { tags, rest, shapes, next_index, lane, iteration, stream, end_ns };
-        if self.visit.wants(lane) {
-            self.visit.spans(lane, &mut run);
+        if self.states.shapes.on_device { self.run::<true>(tags, rest) } else { self.run::<false>(tags, rest) }
+    }
+
+    #[inline(never)]
+    fn run<'r, const ON_DEVICE: bool>(&mut self, tags: &[u8], rest: &'r [u8]) -> Option<(usize, &'r [u8])> {
+        let (mut run, state_end_ns, visit) = self.begin_run::<ON_DEVICE>(tags, rest)?;
+        if visit.wants(run.lane) {
+            visit.spans(run.lane, &mut run);
         }
         // Those that are not wanted are passed by.
         while run.next().is_some() {}
-        state.end_ns = run.end_ns;
+        *state_end_ns = run.end_ns;
         Some((tags.len() - run.tags.len(), run.rest))
     }
 
+    /// What spans of the lane are read with, where its end is noted behind them, and who takes them.
+    #[inline(always)]
+    fn begin_run<'s, 'r, const ON_DEVICE: bool>(
+        &'s mut self,
+        tags: &'s [u8],
+        rest: &'r [u8],
+    ) -> Option<(Run<'s, 'r, ON_DEVICE>, &'s mut i64, &'s mut V)> {
+        let place = usize::try_from(self.last_lane).ok()?;
+        let lane = self.ids.lanes.get(place).copied().map(LaneId)?;
+        let States { lanes, shapes, next_index, .. } = &mut *self.states;
+        let state = lanes.get_mut(place)?;
+        let stream = state.stream.checked_sub(1).and_then(|stream| id(self.ids.streams, u64::from(stream)));
+        let (iteration, stream) = (state.span_iteration.checked_sub(1), stream.map(StreamId));
+        let shapes = shapes.all.get(..shapes.count)?;
+        let run = Run { tags, rest, shapes, next_index, lane, iteration, stream, end_ns: state.end_ns };
+        Some((run, &mut state.end_ns, &mut *self.visit))
+    }
+
     /// Reads the shape of the next span, and that span.
-    #[cold]
+    #[inline(never)]
     pub(super) fn new_span<'r>(&mut self, tag: u8, rest: &'r [u8]) -> Option<&'r [u8]> {
         let [flags, depth, lengths] = *rest.first_chunk()?;
         let mut input = Room::at(rest.first_chunk()?, 3);
@@ -148,10 +172,18 @@ impl<V: Visit> Decoder<'_, '_, V> {
             return None;
         }
         shapes.all[number] = shape;
+        shapes.on_device |= flags & DEVICE != 0;
         let count = std::mem::replace(&mut shapes.count, SHAPES + 1);
-        let found = self.spans(&[tag::SPAN + number as u8], rest);
+        let tags = [tag::SPAN + number as u8];
+        let (mut run, state_end_ns, visit) = self.begin_run::<true>(&tags, rest)?;
+        let span = run.next()?;
+        let rest = run.rest;
+        *state_end_ns = run.end_ns;
+        if visit.wants(span.lane) {
+            visit.span(span);
+        }
         self.states.shapes.count = if number < SHAPES { number + 1 } else { count };
-        found.and_then(|(count, rest)| (count == 1).then_some(rest))
+        Some(rest)
     }
 
     /// The lane, the iteration, the stream of the next spans.

@@ -31,7 +31,7 @@ impl Encoder {
     pub(crate) fn sample(&mut self, sample: &Sample, counter: CounterId) {
         self.make_room(ROOM);
         let Some(known) = self.counters.get_mut(counter.0 as usize) else { return };
-        let number = exact(sample.value, known.sort).filter(|number| known.sort > 0 || !is_512s(*number));
+        let number = exact(sample.value, known.sort).filter(|number| is_told_well(*number, known.sort));
         let (sort, number) = number.map_or_else(|| sorted(sample.value), |number| (known.sort, number));
         known.sort = sort;
         let value = match known.last.get_mut(sort) {
@@ -74,6 +74,13 @@ fn exact(value: f64, sort: usize) -> Option<i64> {
 #[inline]
 fn is_512s(number: i64) -> bool {
     number % 512 == 0 && number != 0
+}
+
+/// Whether a number is not better told by another sort. Which sort comes next nobody can guess, so it is one question for
+/// all of them.
+#[inline]
+fn is_told_well(number: i64, sort: usize) -> bool {
+    (number % 512) | sort as i64 | i64::from(number == 0) != 0
 }
 
 /// What a value counts: ones, thousandths, 512s; and how many. Else it is a float.
