@@ -63,6 +63,16 @@ fn every_row_is_accounted_for() {
 }
 
 #[test]
+fn a_kernel_of_attention_that_the_target_cannot_have_is_refused_before_the_first_prompt() {
+    let place = Place::new();
+    let config = fs::read_to_string(place.config()).unwrap();
+    fs::write(place.config(), config.replace("[train]\n", "[train]\nattention = \"cudnn\"\n")).unwrap();
+    let told = place.fails(2, &["prepare", "tiny.toml"]);
+    assert!(told.contains("[train] attention = \"cudnn\": no device is a GPU; take \"own\", \"auto\""), "{told}");
+    assert!(!place.path("shards").exists(), "nothing was begun");
+}
+
+#[test]
 fn the_target_answers_every_turn_anew_and_an_interruption_changes_nothing() {
     let rows: Vec<_> = (0..6)
         .map(|i| {

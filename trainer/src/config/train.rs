@@ -113,7 +113,7 @@ section! {
         /// What computes attention on GPUs: `own`: our own kernel for the drafter's blocks where it runs, libtorch's choice for
         /// the rest; `auto`: libtorch's choice for all; or one of libtorch's kernels: `cudnn`, `efficient`, `math`, `flash` (it
         /// knows no masks: the drafter's blocks go to `efficient`). What cannot serve is refused before the first step, and
-        /// before the first prompt of `dflash eval`. On a CPU there is one way: `own`, `auto` or `math`.
+        /// before the first prompt of `dflash prepare` and `dflash eval`. On a CPU there is one way: `own`, `auto` or `math`.
         attention: Attention = Attention::Own,
         /// Whether the gradient's norm is read back with the other figures (`deferred`), or at `each_step`, which waits
         /// for the device.

@@ -10,7 +10,9 @@ use crate::data::{
     ContentKey, DataError, Filter, FilterReport, Key, Meta, cached, read_rows, replace_shards, write_shards,
 };
 use crate::device;
+use crate::drafter::DrafterConfig;
 use crate::error::TrainError;
+use crate::pipeline::choose_attention;
 use crate::target::Target;
 use answers::AnswerFile;
 use serde_json::{Map, json};
@@ -101,7 +103,10 @@ pub fn prepare(config: &Config, replace: bool, progress: &mut dyn FnMut(Progress
         other => drop(other?),
     }
     let device = device::resolve(config.pipeline.targets()[0])?;
-    let target = Target::load(&config.model.target, device::kind(config.model.dtype, device), device)?;
+    let kind = device::kind(config.model.dtype, device);
+    let target = Target::load(&config.model.target, kind, device)?;
+    let drafter = DrafterConfig::for_target(&target.config, &config.drafter);
+    choose_attention(config.train.attention, [device], (&target.config, &drafter, kind))?;
     tools.check(&target.config, &config.model.target)?;
     let answers = AnswerFile::open(&config.data.shards, &key.digest)?;
     let work = rounds::Work { config, tools: &tools, target: &target, limit: longest(&target, config) };

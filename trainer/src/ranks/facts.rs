@@ -79,4 +79,15 @@ mod tests {
              4 at rank 0 and 8 at rank 2; start all of them with the same program and configuration"
         );
     }
+
+    #[test]
+    fn a_rank_of_another_version_is_refused_with_both_versions() {
+        let here = facts(&Config::default(), Some("a"));
+        let mut older = here.clone();
+        older.insert("the version of dflash".to_owned(), "0.0.9".into());
+        let error = compare(&[here, older]).unwrap_err().to_string();
+        let version = env!("CARGO_PKG_VERSION");
+        let told = format!("the version of dflash is \"{version}\" at rank 0 and \"0.0.9\" at rank 1");
+        assert!(error.contains(&told), "{error}");
+    }
 }
