@@ -105,6 +105,9 @@ pub fn check(path: &Path, force: bool) -> anyhow::Result<()> {
         bail!("{} exists; name another file, or overwrite it with --force", path.display());
     }
     let parent = parent(path);
+    if parent.exists() && !parent.is_dir() {
+        bail!("{}: {} is no directory; name a file elsewhere", path.display(), parent.display());
+    }
     if !parent.is_dir() {
         bail!("{}: the directory {} does not exist; create it first", path.display(), parent.display());
     }

@@ -86,4 +86,6 @@ fn an_output_that_cannot_be_written() {
     assert_eq!(std::fs::read_to_string(dir.path().join("mine.txt")).unwrap(), "mine");
     let said = dflash(dir.path(), &["report", "-o", "nowhere/x.txt"]);
     assert!(said.stderr.contains("the directory nowhere does not exist; create it first"), "{}", said.stderr);
+    let said = dflash(dir.path(), &["report", "-o", "mine.txt/x.txt"]);
+    assert!(said.stderr.contains("mine.txt is no directory; name a file elsewhere"), "{}", said.stderr);
 }
